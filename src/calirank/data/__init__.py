@@ -1,0 +1,1 @@
+"""Ranking data: lists of documents with features and supervision, and the formats they come in."""
