@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from calirank.data.formats import markdown_table
+
 from calirank.guarantees import REFERENCES
 
 ROOT = Path(__file__).resolve().parents[1]

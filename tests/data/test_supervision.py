@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import calirank as cr
 from calirank.data.ragged import as_ids, encode_ids, take_lists
-from calirank.data.supervision import find_cycle
+from calirank.data.supervision.preferences import find_cycle
 
 MANY = settings(max_examples=80, deadline=None)
 

@@ -32,7 +32,6 @@ from calirank.data.ragged import (
     Ints,
     as_ids,
     frozen,
-    offsets_of,
     take_lists,
 )
 from calirank.data.supervision import Judgements, Preferences, Rankings, Supervision
@@ -329,12 +328,14 @@ class RankingData:
         return self._chosen(np.where(chosen < 0, chosen + len(self), chosen))
 
     def _range(self, first: int, last: int) -> RankingData:
-        return self._cut(np.arange(first, last), slice(int(self.offsets[first]), int(self.offsets[last])))
+        bounds = self.offsets[first : last + 1]
+        rows = slice(int(bounds[0]), int(bounds[-1]))
+        return self._cut(slice(first, last), rows, bounds - bounds[0])
 
     def _chosen(self, queries: Ints) -> RankingData:
-        return self._cut(queries, take_lists(self.offsets, queries)[0])
+        return self._cut(queries, *take_lists(self.offsets, queries))
 
-    def _cut(self, queries: Ints, rows: slice | Ints) -> RankingData:
+    def _cut(self, queries: slice | Ints, rows: slice | Ints, offsets: Ints) -> RankingData:
         """The same data with these queries; ``rows`` are their rows. Nothing is validated again."""
 
         def documents(array: Any) -> Any:
@@ -342,7 +343,7 @@ class RankingData:
 
         cut = object.__new__(RankingData)
         cut.__dict__.update(self.__dict__)
-        cut.offsets = frozen(offsets_of(self.sizes[queries]))
+        cut.offsets = frozen(offsets)
         cut.query_ids = frozen(self.query_ids[queries])
         cut.X = None if self.X is None else frozen_features(self.X[rows])
         cut.y, cut.judged, cut.doc_ids = documents(self.y), documents(self.judged), documents(self.doc_ids)
@@ -353,7 +354,7 @@ class RankingData:
         cut.query_weight = None if self.query_weight is None else frozen(self.query_weight[queries])
         for name in ("judges", "preferences", "rankings", "_posterior"):
             held = getattr(self, name)
-            setattr(cut, name, None if held is None else held.select(queries))
+            setattr(cut, name, None if held is None else held.select(np.arange(len(self))[queries]))
         return cut
 
     def in_caller_order(self, values: NDArray[Any]) -> NDArray[Any]:

@@ -1,0 +1,139 @@
+"""Rankings of the documents of each query, full or partial, with ties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calirank.data.ragged import (
+    Floats,
+    Ints,
+    list_numbers,
+    offsets_of,
+    take_lists,
+)
+from calirank.data.supervision.base import Supervision, entries_by_query, float_table, judgement_weights
+
+
+class Rankings(Supervision):
+    """Rankings of the documents of each query, full or partial, with ties.
+
+    ``orders`` has one entry a judgement: documents from best to worst, where a tuple or list inside stands for
+    documents tied at that place. Documents left out are not ranked by that judge. ``query`` gives the query of each
+    entry; left out, all rank the one list of query 0.
+
+    >>> votes = Rankings([[2, 0, 1], [2, (0, 1)], [1]], weight=[5, 2, 1])
+    >>> votes.orders(0)
+    [(2, 0, 1), (2, (0, 1)), (1,)]
+    >>> Rankings.from_ranks([[2, 3, 1], [2, 2, 1]]).orders(0)     # the place of each document, not an order
+    [(2, 0, 1), (2, (0, 1))]
+    """
+
+    payload_names = ("items", "levels")
+
+    def __init__(self, orders: Iterable[Sequence[Any]], weight: ArrayLike | None = None, *, query: Any = None) -> None:
+        items: list[int] = []
+        levels: list[int] = []
+        starts = [0]
+        for number, order in enumerate(orders):
+            if isinstance(order, (str, bytes)) or not np.iterable(order):
+                raise TypeError(f"Rankings: entry {number} is {order!r}; expected document positions, best first")
+            for level, place in enumerate(order):
+                tied = place if np.iterable(place) else (place,)
+                for item in tied:
+                    items.append(_position(item, f"Rankings: entry {number}"))
+                    levels.append(level)
+            starts.append(len(items))
+        self._take(np.array(items, np.int64), np.array(levels, np.int64), np.array(starts, np.int64), weight, query)
+
+    @classmethod
+    def from_flat(
+        cls, items: ArrayLike, levels: ArrayLike, starts: ArrayLike, weight: ArrayLike | None = None, query: Any = None
+    ) -> Rankings:
+        """From flat arrays: entry j ranks ``items[starts[j]:starts[j + 1]]``, best first; equal levels are tied."""
+        self = cls.__new__(cls)
+        self._take(
+            np.asarray(items, np.int64), np.asarray(levels, np.int64), np.asarray(starts, np.int64), weight, query
+        )
+        return self
+
+    @classmethod
+    def from_ranks(cls, ranks: ArrayLike, weight: ArrayLike | None = None, *, query: Any = None) -> Rankings:
+        """From a row a judgement with the *place* of each document: the smallest is best, equal places tie.
+
+        Missing places (NaN or masked) are documents that the judge did not rank.
+        """
+        table = float_table(ranks, "ranks")
+        if table.ndim != 2:
+            raise ValueError(f"ranks: expected a row a judgement and a column a document, got shape {table.shape}")
+        order = np.argsort(table, axis=1, kind="stable")  # NaN last
+        placed = np.take_along_axis(table, order, axis=1)
+        ranked = ~np.isnan(placed)
+        with np.errstate(invalid="ignore"):
+            step = np.concatenate([np.zeros((len(table), 1), bool), placed[:, 1:] != placed[:, :-1]], axis=1)
+        return cls.from_flat(
+            order[ranked], np.cumsum(step, axis=1)[ranked], offsets_of(ranked.sum(axis=1)), weight=weight, query=query
+        )
+
+    def _take(self, items: Ints, levels: Ints, starts: Ints, weight: ArrayLike | None, query: Any) -> None:
+        count = len(starts) - 1
+        ids, codes = entries_by_query(query, count, "Rankings", "ranking")
+        number = list_numbers(starts)
+        if len(items) and items.min() < 0:
+            raise ValueError(f"Rankings: documents are numbered from 0; got {items.min()}")
+        width = int(items.max(initial=0)) + 1
+        key = np.sort(number * width + items)
+        repeated = np.flatnonzero(key[1:] == key[:-1])
+        if len(repeated):
+            entry, item = divmod(int(key[repeated[0]]), width)
+            raise ValueError(f"Rankings: entry {entry} ranks document {item} twice")
+        falls = np.flatnonzero((np.diff(levels) < 0) & (np.diff(number) == 0))
+        if len(falls):
+            raise ValueError(f"Rankings: entry {number[falls[0]]} has levels that decrease; expected best first")
+        order = np.argsort(codes, kind="stable")
+        elements, sorted_starts = take_lists(starts, order)
+        offsets = offsets_of(np.bincount(codes, minlength=len(ids)))
+        weights = judgement_weights(weight, count, "ranking", ids, offsets, order)
+        self._set(ids, offsets, weights, sorted_starts, [items[elements], levels[elements]])
+
+    @property
+    def items(self) -> Ints:
+        """Ranked documents, best first, one judgement after the other."""
+        return self.payload[0]
+
+    @property
+    def levels(self) -> Ints:
+        """The level of each ranked document: equal levels are ties."""
+        return self.payload[1]
+
+    def _item_arrays(self) -> tuple[NDArray[Any], ...]:
+        return self.payload[:1]
+
+    def orders(self, query: int) -> list[tuple[Any, ...]]:
+        """The rankings of a query, each a tuple of documents, best first; tied documents are a tuple inside it."""
+        found = []
+        for number in range(int(self.offsets[query]), int(self.offsets[query + 1])):
+            items, levels = self.judgement(number)
+            bounds = np.flatnonzero(np.diff(levels)) + 1
+            groups = np.split(items, bounds) if len(items) else []
+            found.append(tuple(int(g[0]) if len(g) == 1 else tuple(g.tolist()) for g in groups))
+        return found
+
+    def ranks(self, query: int) -> Floats:
+        """A row a judgement: the level of each document from 0 (best), NaN where it is not ranked."""
+        first, last = int(self.offsets[query]), int(self.offsets[query + 1])
+        table = np.full((last - first, self.items_of(query)), np.nan)
+        inside = slice(int(self.starts[first]), int(self.starts[last]))
+        table[list_numbers(self.starts[first : last + 1] - self.starts[first]), self.items[inside]] = self.levels[
+            inside
+        ]
+        return table
+
+
+def _position(item: Any, where: str) -> int:
+    if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, np.integer)) or item < 0:
+        raise ValueError(f"{where}: expected positions of documents, whole numbers from 0; got {item!r}")
+    return int(item)
