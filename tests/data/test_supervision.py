@@ -229,6 +229,19 @@ def test_preferences_of_several_queries_and_a_promised_dag() -> None:
     cr.Preferences([0, 1], [1, 0], [1, 0], dag=True)
 
 
+def test_judges_may_have_weights() -> None:
+    held = cr.Preferences([0, 1, 0], [1, 0, 1], judge=["ann", "bob", "cid"], judge_weight={"bob": 3})
+    assert held.probabilities(0).tolist() == [0.2, 0.6, 0.2]
+    np.testing.assert_allclose(held.matrix(0), [[0, 0.4], [0.6, 0]])
+    for wrong, message in (
+        ({"bop": 3}, "names judge 'bop', who prefers nothing. Did you mean 'bob'"),
+        ({"bob": -1}, "finite numbers >= 0"),
+        ({"ann": 0, "bob": 0, "cid": 0}, "all judgements of query 0 have weight 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            cr.Preferences([0, 1, 0], [1, 0, 1], judge=["ann", "bob", "cid"], judge_weight=wrong)
+
+
 def test_preferences_from_matrices() -> None:
     held = cr.Preferences.from_matrices([[[0, 2], [0.5, 0]], np.zeros((1, 1))], query_ids=["a", "b"])
     data = cr.RankingData(sizes=[2, 1], query_ids=["a", "b"], preferences=held)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,17 @@ from calirank.data.ragged import (
     list_numbers,
     offsets_of,
 )
-from calirank.data.supervision.base import Supervision, entries_by_query, finite_weights
+from calirank.data.supervision.base import Supervision, entries_by_query, finite_weights, judgement_weights
+from calirank.names import did_you_mean
 
 
 class Preferences(Supervision):
     """Pairwise preferences: edge k says that document ``better[k]`` is preferred to ``worse[k]`` with ``weight[k]``.
 
     ``query`` and ``judge`` give the query and the judge of each edge; left out, all edges belong to query 0 and to one
-    judge. Cycles are allowed unless ``dag=True`` promises that there are none, which is checked. An edge that one judge
-    repeats is one edge with the summed weight.
+    judge. ``judge_weight`` maps judges to their weights (1 for those that it does not name). Cycles are allowed unless
+    ``dag=True`` promises that there are none, which is checked. An edge that one judge repeats is one edge with the
+    summed weight.
 
     >>> data = Preferences([0, 1, 2], [1, 2, 0], [1, 1, 0.5])          # a cycle: 0 > 1 > 2 > 0
     >>> data.matrix(0).tolist()
@@ -45,6 +47,7 @@ class Preferences(Supervision):
         *,
         query: Any = None,
         judge: Any = None,
+        judge_weight: Mapping[Any, float] | None = None,
         dag: bool = False,
     ) -> None:
         better, worse = _positions(better, "better"), _positions(worse, "worse")
@@ -59,7 +62,7 @@ class Preferences(Supervision):
             raise ValueError(
                 f"Preferences: query {ids[codes[at]]}: document {better[at]} is preferred to itself (pair {at})"
             )
-        judges = np.zeros(edges, np.int64) if judge is None else encode_ids(as_ids(judge, "judge"))[1]
+        names, judges = encode_ids(np.zeros(edges, np.int64) if judge is None else as_ids(judge, "judge"))
         if len(judges) != edges:
             raise ValueError(f"Preferences: judge has {len(judges)} entries for {edges} pairs")
         # Edges by query, then judge (both in order of appearance), then documents; repeated ones are summed.
@@ -74,7 +77,9 @@ class Preferences(Supervision):
         new_judgement[1:] = (kept[:2, 1:] != kept[:2, :-1]).any(axis=0)
         starts = np.append(np.flatnonzero(new_judgement), len(first)).astype(np.int64)
         offsets = offsets_of(np.bincount(kept[0][new_judgement], minlength=len(ids)))
-        self._set(ids, offsets, np.ones(len(starts) - 1), starts, [kept[2].copy(), kept[3].copy(), summed])
+        weight_of = _judge_weights(names, judge_weight or {})
+        by_judgement = judgement_weights(weight_of[kept[1][new_judgement]], len(starts) - 1, "judge", ids, offsets)
+        self._set(ids, offsets, by_judgement, starts, [kept[2].copy(), kept[3].copy(), summed])
         if dag:
             self._refuse_cycles()
 
@@ -177,6 +182,18 @@ def find_cycle(better: Sequence[int], worse: Sequence[int]) -> list[int]:
     cycle = path[seen[item] :][::-1]
     smallest = cycle.index(min(cycle))
     return cycle[smallest:] + cycle[:smallest]
+
+
+def _judge_weights(names: NDArray[Any], given: Mapping[Any, float]) -> Floats:
+    """The weight of each judge; a judge who has no preference at all is an error, because it is likely a slip."""
+    listed = names.tolist()
+    unknown = next((name for name in given if name not in listed), None)
+    if unknown is not None:
+        raise ValueError(
+            f"Preferences: judge_weight names judge {unknown!r}, who prefers nothing."
+            f"{did_you_mean(str(unknown), map(str, listed))}"
+        )
+    return np.array([given.get(name, 1.0) for name in listed], dtype=np.float64)
 
 
 def _positions(values: ArrayLike, what: str) -> Ints:
