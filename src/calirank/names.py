@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeAlias, TypeVar, Union
 
 T = TypeVar("T", bound=Callable[..., Any])
+C = TypeVar("C", bound=type)
 
 #: What an argument can be: a number, truth value, None, text, a list (as a tuple), a name or a sum of names.
 Value: TypeAlias = "int | float | bool | str | tuple[Value, ...] | Name | Sum | None"
@@ -437,7 +438,7 @@ class Registry:
 
         return enter
 
-    def register_sum(self, entry: type) -> type:
+    def register_sum(self, entry: C) -> C:
         """A decorator for the class of weighted sums, a dataclass whose field ``terms`` holds pairs (number, object).
 
         It may have a field ``constant``; without it, a sum with a constant is an error.

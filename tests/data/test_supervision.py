@@ -148,6 +148,12 @@ def test_ranks_and_orders_say_the_same(seed: int, items: int, count: int) -> Non
         )
 
 
+def test_equal_rankings_are_equal_however_they_are_written() -> None:
+    assert cr.Rankings([[(1, 0), 2]]).equals(cr.Rankings([[(0, 1), 2]]))
+    assert cr.Rankings.from_flat([1, 0, 2, 3], [4, 4, 9, 5], [0, 3, 4]).equals(cr.Rankings([[(0, 1), 2], [3]]))
+    assert not cr.Rankings([[0, 1]]).equals(cr.Rankings([[1, 0]]))
+
+
 def test_rankings_of_several_queries_are_aligned_by_id() -> None:
     held = cr.Rankings([[0, 1], [2, 0, 1], [1, 0]], weight=[1, 2, 3], query=["b", "a", "b"])
     data = cr.RankingData(sizes=[3, 1, 2], query_ids=["a", "c", "b"], rankings=held)

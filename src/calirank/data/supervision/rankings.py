@@ -93,6 +93,7 @@ class Rankings(Supervision):
         falls = np.flatnonzero((np.diff(levels) < 0) & (np.diff(number) == 0))
         if len(falls):
             raise ValueError(f"Rankings: entry {number[falls[0]]} has levels that decrease; expected best first")
+        items, levels = _canonical(items, levels, number)
         order = np.argsort(codes, kind="stable")
         elements, sorted_starts = take_lists(starts, order)
         offsets = offsets_of(np.bincount(codes, minlength=len(ids)))
@@ -131,6 +132,16 @@ class Rankings(Supervision):
             inside
         ]
         return table
+
+
+def _canonical(items: Ints, levels: Ints, number: Ints) -> tuple[Ints, Ints]:
+    """Tied documents in rising order, and levels 0, 1, 2, … of each entry, so that equal rankings are equal arrays."""
+    within = np.lexsort((items, levels, number))
+    higher = np.zeros(len(levels), np.int64)
+    higher[1:] = (np.diff(levels) > 0) & (np.diff(number) == 0)
+    level = np.cumsum(higher)
+    first = np.flatnonzero(np.diff(number, prepend=-1))
+    return items[within], level - np.repeat(level[first], np.diff(np.append(first, len(level))))
 
 
 def _position(item: Any, where: str) -> int:
