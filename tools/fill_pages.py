@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 from calirank.data.formats import markdown_table
-
 from calirank.guarantees import REFERENCES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -20,5 +19,5 @@ for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
     text = page.read_text(encoding="utf-8")
     for name, part in PARTS.items():
         marked = rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)"
-        text = re.sub(marked, lambda match, part=part: match[1] + part + match[2], text, flags=re.DOTALL)
+        text = re.sub(marked, lambda match, part=part: f"{match[1]}\n{part}\n{match[2]}", text, flags=re.DOTALL)
     page.write_text(text, encoding="utf-8")

@@ -19,6 +19,7 @@ _HOME = {
     "calirank.data.supervision": ("Judgements", "Preferences", "Rankings"),
     "calirank.data.letor": ("read_letor", "write_letor"),
     "calirank.data.tables": ("from_frame", "to_frame", "read_parquet", "write_parquet", "read_arrow", "write_arrow"),
+    "calirank.data.npz": ("read_npz", "write_npz"),
     "calirank.data.trec": ("Run", "read_qrels", "write_qrels", "read_run", "write_run"),
     "calirank.data.preflib": ("read_preflib", "write_preflib"),
     "calirank.data.rankings_csv": ("read_rankings", "write_rankings", "read_label_ranking"),
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
     from calirank.data.formats import write as write
     from calirank.data.letor import read_letor as read_letor
     from calirank.data.letor import write_letor as write_letor
+    from calirank.data.npz import read_npz as read_npz
+    from calirank.data.npz import write_npz as write_npz
     from calirank.data.preferences_csv import read_preferences as read_preferences
     from calirank.data.preferences_csv import write_preferences as write_preferences
     from calirank.data.preflib import read_preflib as read_preflib

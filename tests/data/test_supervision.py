@@ -30,7 +30,11 @@ def test_lists_are_taken_as_python_takes_them(sizes: list[int], data: Any) -> No
 
 
 @MANY
-@given(st.lists(st.one_of(st.integers(-5, 5), st.text(max_size=2), st.tuples(st.integers(0, 2))), max_size=8))
+@given(
+    st.lists(
+        st.one_of(st.integers(-5, 5), st.text(max_size=2), st.tuples(st.integers(0, 2), st.booleans())), max_size=8
+    )
+)
 def test_ids_are_coded_by_first_appearance(values: list[Any]) -> None:
     distinct, codes = encode_ids(as_ids(values, "ids"))
     assert distinct.tolist() == list(dict.fromkeys(values))

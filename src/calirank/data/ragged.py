@@ -100,7 +100,8 @@ def _family(value: Any) -> str:
 
 def _object_array(values: Sequence[Any]) -> NDArray[Any]:
     array = np.empty(len(values), dtype=object)
-    array[:] = values
+    for place, value in enumerate(values):  # a plain assignment would spread tuples over a table
+        array[place] = value
     return array
 
 
@@ -124,10 +125,11 @@ def encode_ids(ids: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
     >>> distinct.tolist(), codes.tolist()
     (['b', 'a'], [0, 1, 0])
     """
-    if ids.dtype == object:
+    if ids.dtype.kind in "OU":  # twice as fast for text as sorting it
         table: dict[Any, int] = {}
-        codes = np.fromiter((table.setdefault(value, len(table)) for value in ids), dtype=np.int64, count=len(ids))
-        return _object_array(list(table)), codes
+        numbers = (table.setdefault(value, len(table)) for value in ids.tolist())
+        codes = np.fromiter(numbers, dtype=np.int64, count=len(ids))
+        return _object_array(list(table)).astype(ids.dtype), codes
     distinct, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
     appearance = np.argsort(first, kind="stable")
     number = np.empty(len(distinct), dtype=np.int64)
