@@ -40,6 +40,7 @@ ORDER = [
     "names",
     "orders",
     "_kernel",
+    "_extras",
     "_progress",
     "data",
     "data._files",

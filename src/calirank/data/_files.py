@@ -27,6 +27,8 @@ from typing import IO, Any, Literal, NamedTuple, TypeAlias, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from calirank._extras import optional
+
 Source: TypeAlias = "str | os.PathLike[str] | IO[bytes] | IO[str]"
 Target: TypeAlias = "str | os.PathLike[str] | IO[bytes] | IO[str]"
 
@@ -271,13 +273,7 @@ def _decompressor(kind: str, stream: IO[bytes], name: str) -> IO[bytes]:
 
 
 def _zstandard(name: str) -> Any:
-    try:
-        import zstandard
-    except ImportError:
-        raise ValueError(
-            f'{name}: zstd needs the extra "zstd", which is not installed; type: pip install "calirank[zstd]"'
-        ) from None
-    return zstandard
+    return optional("zstandard", extra="zstd", purpose=f"{name}: zstd")
 
 
 # --- blocks of whole lines -------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from calirank._extras import optional
 from calirank.data._table_roles import TableRoles
 from calirank.data.ragged import Floats, encode_ids, list_numbers
 from calirank.data.ranking_data import RankingData
@@ -160,12 +161,7 @@ def build_frame(backend: str, columns: Mapping[str, Column]) -> Any:
 
 def pyarrow() -> Any:
     """The module ``pyarrow``, or an error that says how to install it."""
-    try:
-        return importlib.import_module("pyarrow")
-    except ImportError:
-        raise ImportError(
-            'Parquet and Arrow need the extra "parquet", which is not installed; type: pip install "calirank[parquet]"'
-        ) from None
+    return optional("pyarrow", extra="parquet", purpose="Parquet or Arrow")
 
 
 def _library(name: str) -> Any:
