@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -142,3 +143,21 @@ def join_ids(parts: Sequence[NDArray[Any]], what: str) -> NDArray[Any]:
     if len({part.dtype.kind for part in parts if len(part)}) > 1:
         return as_ids([value for part in parts for value in part.tolist()], what)
     return np.concatenate(list(parts)) if parts else np.zeros(0, dtype=np.int64)
+
+
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
+
+
+def query_ids_of_text(texts: Sequence[str]) -> NDArray[Any]:
+    """Query ids as text files give them: int64 when all are whole numbers as they would be printed, else text.
+
+    Every text format reads query ids by this rule, and document ids as text.
+
+    >>> query_ids_of_text(["10", "7"]).tolist(), query_ids_of_text(["10", "007"]).tolist()
+    ([10, 7], ['10', '007'])
+    """
+    if all(_WHOLE.fullmatch(text) for text in texts):
+        numbers = [int(text) for text in texts]
+        if all(-(2**63) <= number < 2**63 for number in (min(numbers, default=0), max(numbers, default=0))):
+            return np.array(numbers, dtype=np.int64)
+    return np.array(texts, dtype=np.str_)
