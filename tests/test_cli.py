@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +20,12 @@ import calirank as cr
 from calirank import _kernel, cli, demo
 
 Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def kernels_are_compiled() -> None:
+    """So that no command but the one that is asked says that it prepares."""
+    cr.describe(cr.read_letor(io.BytesIO(b"1 qid:1 1:0.5\n")))
 
 
 @pytest.fixture
@@ -77,12 +87,118 @@ def test_options_of_the_text_reach_the_reader(calirank: Run, tmp_path: Path) -> 
     assert calirank("describe", path)[0] == 2
     status, _, err = calirank("describe", path, "--base", "0")
     assert status == 2
-    assert "group_rows" in err or "group-rows" in err
+    assert err.endswith("; --group-rows brings them together\n")
     status, out, _ = calirank("describe", path, "--base", "auto", "--group-rows", "--json")
     assert status == 0
     assert json.loads(out)["queries"] == 2
     status, _, err = calirank("describe", path, "--base", "7")
-    assert (status, "--base is 0, 1 or auto" in err) == (2, True)
+    assert status == 2
+    assert "'--base': expected 0, 1 or auto, got \"7\"" in err
+
+
+def test_options_of_tables_name_their_columns(calirank: Run, tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import feather, parquet
+
+    table = pa.table({"query": [1, 1, 2], "grade": [1, 0, 2], "page": ["a", "b", "a"], "bm25": [0.5, 0.25, 1]})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    feather.write_feather(table, tmp_path / "a.feather")
+    for name in ("a.parquet", "a.feather"):
+        assert calirank("describe", tmp_path / name)[0] == 2
+        given = ["--qid", "query", "--y", "grade", "--doc-id", "page"]
+        status, out, err = calirank("describe", tmp_path / name, *given, "--json")
+        assert (status, err) == (0, "")
+        assert json.loads(out)["labels"] == {"0": 1, "1": 1, "2": 1}
+        assert calirank("convert", tmp_path / name, tmp_path / "b.npz", *given)[0] == 0
+        assert cr.read(tmp_path / "b.npz").doc_ids.tolist() == ["a", "b", "a"]
+    parquet.write_table(table.drop(["page", "grade"]), tmp_path / "b.parquet")
+    status, _, err = calirank("describe", tmp_path / "b.parquet", "--qid", "query")
+    assert (status, '--y "" is data without labels' in err) == (2, True)
+    status, out, _ = calirank("describe", tmp_path / "b.parquet", "--qid", "query", "--y", "", "--json")
+    assert (status, json.loads(out)["supervision"]) == (0, None)
+
+
+def test_sizes_of_queries_come_from_files(calirank: Run, tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.txt").write_text("1 1:0.5\n0 1:0.25\n0 1:1\n")
+        (tmp_path / f"{name}.sizes").write_text("2\n1\n")
+    status, _, err = calirank("describe", tmp_path / "a.txt")
+    assert (status, "must come from --groups or a .query file" in err) == (2, True)
+    _, out, _ = calirank("describe", tmp_path / "a.txt", "--groups", tmp_path / "a.sizes", "--json")
+    assert json.loads(out)["queries"] == 2
+    files = [tmp_path / "a.txt", tmp_path / "b.txt", "--groups", tmp_path / "a.sizes", "--groups", tmp_path / "b.sizes"]
+    _, out, _ = calirank("describe", *files, "--json")
+    assert json.loads(out)["queries"] == 4
+
+
+def test_options_that_a_format_does_not_have_are_refused(calirank: Run, letor: Path, tmp_path: Path) -> None:
+    data = cr.read_letor(letor)
+    cr.write(data, tmp_path / "a.parquet")
+    data.save(tmp_path / "folder")
+    for path, options, message in (
+        ("a.parquet", ["--base", "0"], "parquet has no option --base; it has --y, --qid, --doc-id, --group-rows; with"),
+        ("folder", ["--group-rows"], "folder has no option --group-rows; it has none; with -o: memory_map\n"),
+        ("train.txt", ["--doc-id", "x"], "letor has no option --doc-id; it has --base, --groups, --group-rows; with"),
+        (
+            "train.txt",
+            ["-o", "form=x"],
+            "letor has no option form=; it has --base, --groups, --group-rows; with -o: n_f",
+        ),
+    ):
+        for arguments in (["describe", tmp_path / path], ["convert", tmp_path / path, tmp_path / "out.npz"]):
+            status, _, err = calirank(*arguments, *options)
+            assert (status, f"the format {message}" in err) == (2, True), err
+    status, _, err = calirank("describe", tmp_path / "a.parquet", "--base", "banana")
+    assert (status, "expected 0, 1 or auto" in err) == (2, True)
+
+
+def test_every_option_of_a_reader_can_be_given(calirank: Run, tmp_path: Path) -> None:
+    (tmp_path / "games.csv").write_text("home,away,result\nHull,Stoke,1\nStoke,Hull,0\n")
+    options = ["--format", "preferences", "-o", "form=results", "-o", "a=home", "-o", "b=away", "-o", "coding=signed"]
+    _, out, err = calirank("describe", tmp_path / "games.csv", *options, "--json")
+    assert err == ""
+    assert json.loads(out)["judged_entries"] == 2
+    (tmp_path / "quiz.csv").write_text("A,B,C,D\n1,2,2,1\n")
+    given = ["--from", "rankings", "--option", "form=ranks", "-o", "blocks=[2, 2]", "--to", "preflib"]
+    status, _, err = calirank("convert", tmp_path / "quiz.csv", f"{tmp_path / 'votes'}/", *given)
+    assert status == 0, err
+    assert sorted(path.name for path in (tmp_path / "votes").iterdir()) == ["0.soc", "1.soc"]
+    _, out, _ = calirank("describe", tmp_path / "votes", "--json")  # the folder reads back
+    assert json.loads(out)["queries"] == 2
+    for wrong in ("form", "=counts"):
+        status, _, err = calirank("describe", tmp_path / "games.csv", "--format", "preferences", "-o", wrong)
+        assert (status, "-o takes NAME=VALUE" in err) == (2, True)
+
+
+def test_files_that_are_read_at_random_are_not_compressed(calirank: Run, letor: Path, tmp_path: Path) -> None:
+    for name in ("a.npz.gz", "a.parquet.zst", "a.arrow.xz"):
+        status, _, err = calirank("convert", letor, tmp_path / name)
+        assert (status, "is not compressed as a whole; leave out ." in err) == (2, True), err
+    assert [path.name for path in tmp_path.iterdir()] == ["train.txt"]
+
+
+def test_errors_name_the_options_of_the_command(calirank: Run, letor: Path, tmp_path: Path) -> None:
+    csv = tmp_path / "format=x" / "a.csv"
+    csv.parent.mkdir()
+    csv.write_text("a,b\n")
+    cr.write(cr.read_letor(letor).replace(feature_names=["u", "v"], query_weight=[1, 2]), tmp_path / "a.npz")
+    for arguments, message in (
+        (["describe", csv], f"{csv}: the ending .csv can be several formats, give --format: rankings"),
+        (["convert", csv, tmp_path / "out.npz"], "give --from: rankings"),
+        (["convert", letor, tmp_path / "out.csv"], "give --to: rankings"),
+        (["convert", letor, tmp_path / "out.parqet"], "Did you mean '.parquet'? Give --to, one of letor"),
+        (["describe", "-"], "<stdin>: what is no path has no ending; give --format, one of letor"),
+        (["convert", tmp_path / "a.npz", tmp_path / "a.txt"], "--drop feature_names,query_weight leaves out what"),
+    ):
+        status, _, err = calirank(*arguments)
+        assert (status, message in err) == (2, True), err
+    assert calirank("convert", tmp_path / "a.npz", tmp_path / "a.txt", "--drop", "feature_names,query_weight")[0] == 0
+
+
+def test_a_run_is_for_another_function(calirank: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("q Q0 d 1 0.5 tag\n")
+    status, _, err = calirank("describe", tmp_path / "a.txt")
+    assert (status, "cr.read_run(path) reads it" in err) == (2, True)
 
 
 @pytest.mark.parametrize("name", ["out.parquet", "out.arrow", "out.npz", "out.txt.gz", "folder"])
@@ -135,14 +251,57 @@ def test_threads_is_an_option_of_every_command(calirank: Run, letor: Path) -> No
     assert calirank("--threads", "0", "describe", letor)[0] == 2
 
 
-def test_ctrl_c_ends_the_command_quietly(calirank: Run, monkeypatch: pytest.MonkeyPatch, letor: Path) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 
-    monkeypatch.setattr("calirank.data.formats.read", interrupted)
-    status, out, err = calirank("describe", letor)
-    assert (status, out) == (130, "")
+
+def started(*arguments: object, **options: Any) -> subprocess.Popen[str]:
+    call = [sys.executable, "-m", "calirank", *map(str, arguments)]
+    return subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+@needs_pipes
+def test_ctrl_c_ends_the_command_with_a_word(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.txt")
+    with started("describe", tmp_path / "a.txt") as process, (tmp_path / "a.txt").open("w"):  # both ends are open now
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert err.splitlines()[-1] == "calirank: interrupted"
     assert "Traceback" not in err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of this system do not say that nobody reads")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("options", [["describe"], ["describe", "--json"], ["convert", "--to", "letor"]])
+def test_where_nobody_reads_the_command_ends_as_by_sigpipe(letor: Path, options: list[str], unbuffered: str) -> None:
+    command, *more = options
+    outputs = ["-"] if command == "convert" else []
+    read, write = os.pipe()
+    os.close(read)
+    call = [sys.executable, "-m", "calirank", command, str(letor), *outputs, *more]
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    process = subprocess.run(call, stdout=write, stderr=subprocess.PIPE, text=True, check=False, env=environment)
+    os.close(write)
+    assert (process.returncode, process.stderr) == (141, "")
+
+
+@needs_pipes
+def test_pipes_are_read_once(letor: Path, tmp_path: Path) -> None:
+    for name, options in (("a.txt", []), ("b", ["--format", "letor"]), ("c.parquet", [])):
+        os.mkfifo(tmp_path / name)
+        text = letor.read_bytes()
+        if name == "c.parquet":
+            cr.write(cr.read_letor(letor), tmp_path / "whole.parquet")
+            text = (tmp_path / "whole.parquet").read_bytes()
+        with started("describe", tmp_path / name, "--json", *options) as process:
+            (tmp_path / name).write_bytes(text)
+            out, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (0, "")
+        assert json.loads(out)["documents"] == 3
+    with started("describe", tmp_path / "b") as process:
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert f"{tmp_path / 'b'}: a pipe without an ending; give --format, one of letor" in err
 
 
 def test_the_first_call_on_a_machine_says_that_it_prepares(tmp_path: Path, letor: Path) -> None:

@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -116,10 +117,14 @@ class _Watch:
 _watches: list[_Watch] = []
 
 
-@functools.lru_cache(maxsize=1)
+_listening = False
+
+
 def _listen_to_numba() -> None:
-    """Pass numba's compile events on to the watches; called once, when the first kernel is declared."""
+    """Once a process: pass numba's compile events on to the watches, and fork only while no other thread compiles."""
+    global _listening
     from numba.core import event
+    from numba.core.compiler_lock import global_compiler_lock
 
     class Listener(event.Listener):  # type: ignore[misc]  # numba carries no types
         def on_start(self, _event: Any) -> None:
@@ -133,7 +138,21 @@ def _listen_to_numba() -> None:
                 watch.count += 1
                 watch.finished(watch.count)
 
-    event.register("numba:compile", Listener())
+    with global_compiler_lock:
+        if not _listening:
+            _listening = True
+            event.register("numba:compile", Listener())
+            _hold_at_fork(global_compiler_lock)
+
+
+def _hold_at_fork(lock: Any) -> None:
+    """Hold numba's compiler lock around forks: a child has no other thread that could let it go.
+
+    A fork waits until the other threads have compiled what they are at. The lock may be taken again by the thread that
+    holds it, so a fork out of a compilation does not wait for itself, and its child goes on compiling.
+    """
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
 
 # --- the disk cache --------------------------------------------------------------------------------------------------
@@ -286,7 +305,6 @@ _pool: ThreadPoolExecutor | None = None
 _pool_size = 0
 _pool_lock = threading.Lock()
 _pools_of_parent: list[ThreadPoolExecutor] = []
-_inside = threading.local()
 _threads: int | None = None
 
 
@@ -321,68 +339,101 @@ def get_threads() -> int:
 def run_tasks(tasks: Sequence[Callable[[], R]]) -> list[R]:
     """Run the tasks, at most :func:`get_threads` at once, and return their results in the order of the tasks.
 
-    One task, one thread, or a call from inside the pool runs them here and now. Tasks begin in their order and none
+    The calling thread works too, and alone where no other thread can be had, as at the end of the interpreter. One
+    task, one thread, or a call from inside a task runs them one after the other. Tasks begin in their order and none
     begins after one has failed. The error of the first task that failed is raised, as it would be in a plain loop, and
     only when none runs any more, so that no thread still writes into the caller's arrays. The same holds for Ctrl-C.
     """
     threads = get_threads()
-    if len(tasks) <= 1 or threads == 1 or getattr(_inside, "pool", False):
+    if len(tasks) <= 1 or threads == 1 or _inside.task:
         return [task() for task in tasks]
     batch = _Batch(tasks)
-    pool = _get_pool(threads)  # held until the end: a pool that nobody holds ends its threads
+    pool = _get_pool(threads - 1)  # held until the end: a pool that nobody holds ends its threads
     try:
-        for _ in range(min(threads, len(tasks))):
-            pool.submit(batch.work)
-        batch.wait()
+        with suppress(RuntimeError):  # no thread can be started any more
+            for _ in range(min(threads, len(tasks)) - 1):
+                pool.submit(batch.help)
+        batch.work()
     finally:
         batch.stop()
     return batch.take_results()
 
 
+class _Inside(threading.local):
+    """Whether this thread is inside a task."""
+
+    task = False
+
+
+_inside = _Inside()
+
+
 class _Batch(Generic[R]):
-    """The tasks of one call of :func:`run_tasks`, shared by the threads that work on them."""
+    """The tasks of one call of :func:`run_tasks`, shared by the threads that work on them.
+
+    Ctrl-C can strike the calling thread anywhere, so nothing that the others wait for depends on it: only helpers are
+    counted, and the lock and the queue are the interpreter's own, which leave no gap for Ctrl-C (conditions do).
+    """
 
     def __init__(self, tasks: Sequence[Callable[[], R]]) -> None:
         self.tasks = tasks
         self.results: list[Any] = [None] * len(tasks)
         self.errors: dict[int, BaseException] = {}
-        self.next = self.running = 0
-        self.changed = threading.Condition()
+        self.next = self.helping = 0
+        self.lock = threading.Lock()
+        self.ended: SimpleQueue[None] = SimpleQueue()  # has an entry for each task that a helper has ended
 
     def work(self) -> None:
-        """Take tasks until none is left; several threads do this at once."""
-        while True:
-            with self.changed:
-                if self.next >= len(self.tasks):
-                    return
-                number = self.next
-                self.next += 1
-                self.running += 1
-            try:
-                self.results[number] = self.tasks[number]()
-            except BaseException as error:
-                self.errors[number] = error
-            with self.changed:
-                self.running -= 1
-                if number in self.errors:
-                    self.next = len(self.tasks)
-                self.changed.notify_all()
+        """Take tasks until none is left, in the calling thread; Ctrl-C is raised here and now."""
+        _inside.task = True
+        try:
+            while (number := self._take(helping=False)) is not None:
+                self._run(number)
+        finally:
+            _inside.task = False
 
-    def wait(self) -> None:
-        """Until every task that begins has ended."""
-        with self.changed:
-            while self.running or self.next < len(self.tasks):
-                self.changed.wait()
+    def help(self) -> None:
+        """Take tasks until none is left, in a thread of the pool; several do this at once."""
+        while (number := self._take(helping=True)) is not None:
+            try:
+                self._run(number)
+            except KeyboardInterrupt as error:
+                self._fail(number, error)
+            with self.lock:
+                self.helping -= 1
+            self.ended.put(None)
+
+    def _take(self, *, helping: bool) -> int | None:
+        with self.lock:
+            if self.next >= len(self.tasks):
+                return None
+            number = self.next
+            self.next += 1
+            self.helping += helping
+            return number
+
+    def _run(self, number: int) -> None:
+        try:
+            self.results[number] = self.tasks[number]()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            self._fail(number, error)
+
+    def _fail(self, number: int, error: BaseException) -> None:
+        with self.lock:
+            self.errors[number] = error
+            self.next = len(self.tasks)
 
     def stop(self) -> None:
         """Begin no task any more and wait for those that run; Ctrl-C in the meantime is raised after that."""
         interrupt: KeyboardInterrupt | None = None
         while True:
             try:
-                with self.changed:
+                with self.lock:
                     self.next = len(self.tasks)
-                    while self.running:
-                        self.changed.wait()
+                while self.helping:
+                    self.ended.get()
                 break
             except KeyboardInterrupt as error:
                 interrupt = error
@@ -411,7 +462,7 @@ def run_ranges(task: Callable[[int, int], object], offsets: NDArray[np.int64], *
         return
     threads = get_threads()
     items = int(offsets[-1] - offsets[0])
-    if items < small or threads == 1 or lists == 1 or getattr(_inside, "pool", False):
+    if items < small or threads == 1 or lists == 1 or _inside.task:
         task(0, lists)
         return
     cuts = split_evenly(offsets, min(4 * threads, lists))
@@ -431,7 +482,7 @@ def split_evenly(offsets: NDArray[np.int64], parts: int) -> list[int]:
 
 
 def _get_pool(threads: int) -> ThreadPoolExecutor:
-    """The pool, made when first needed and when the number of threads has changed.
+    """The pool of so many helpers, made when first needed and when their number has changed.
 
     The pool that it replaces is left to those who still hold it; when the last one lets go, its threads end.
     """
@@ -443,7 +494,7 @@ def _get_pool(threads: int) -> ThreadPoolExecutor:
 
 
 def _enter_pool() -> None:
-    _inside.pool = True
+    _inside.task = True
 
 
 def _after_fork_in_child() -> None:
@@ -452,7 +503,7 @@ def _after_fork_in_child() -> None:
     if _pool is not None:
         _pools_of_parent.append(_pool)  # never taken down: that would touch locks that a lost thread may hold
     _pool, _pool_lock = None, threading.Lock()
-    _inside.pool = False
+    _inside.task = False
 
 
 if hasattr(os, "register_at_fork"):

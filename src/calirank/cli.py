@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,14 +12,40 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from calirank import __version__, _kernel
 
 if TYPE_CHECKING:
-    from calirank.data.ranking_data import RankingData
+    from calirank.data.formats import Format
+
+
+class _Commands(TyperGroup):
+    """The commands; the user's errors are one line on stderr and exit status 2."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command. What typer itself would catch is caught before."""
+        try:
+            with _saying_that_kernels_are_compiled():
+                return super().invoke(ctx)
+        except KeyboardInterrupt:
+            _say("interrupted")
+            status = 130
+        except BrokenPipeError:
+            status = _NOBODY_READS
+        except (ValueError, TypeError, OSError, ImportError) as error:
+            if ctx.params["traceback"]:
+                raise
+            _say(f"error: {_in_words(error)}")
+            status = 2
+        raise typer.Exit(status)
+
+
+_NOBODY_READS = 128 + 13  # as a shell reports a program that SIGPIPE ended
 
 app = typer.Typer(
     name="calirank",
+    cls=_Commands,
     help="Calibrated learning to rank: name the metric, get the loss that is consistent with it.",
     no_args_is_help=True,
     add_completion=False,
@@ -25,30 +53,18 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Base = Annotated[str, typer.Option(help='Number of the first feature in LETOR text: 0, 1 or "auto".')]
-Format = Annotated[str | None, typer.Option(help="Format of the input, where its name does not say it.")]
-GroupRows = Annotated[bool, typer.Option("--group-rows", help="Group the rows of a query that do not lie together.")]
-
 
 def main() -> None:
-    """Run the command; errors of the user's input are one line on stderr and exit status 2."""
+    """Run the command; where the reader of its output has gone away, it ends with status 141."""
     try:
-        with _saying_that_kernels_are_compiled():
+        try:
             app()
-    except KeyboardInterrupt:
-        _say("interrupted")
-        sys.exit(130)
-    except BrokenPipeError:  # the reader of our output went away
-        sys.stderr.close()
-        sys.exit(141)
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        if _wants_traceback:
-            raise
-        _say(f"error: {_in_words(error)}")
-        sys.exit(2)
-
-
-_wants_traceback = False
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes nowhere
+        sys.exit(_NOBODY_READS)
 
 
 def _say(text: str) -> None:
@@ -106,9 +122,7 @@ def options(
     ] = False,
 ) -> None:
     """Options that every command has."""
-    global _wants_traceback
-    del version
-    _wants_traceback = traceback
+    del version, traceback
     if threads is not None:
         _kernel.set_threads(threads)
 
@@ -132,20 +146,56 @@ def demo(
     print(f"Next: calirank describe {result.folder / 'train.txt'}")
 
 
+# --- reading and converting ------------------------------------------------------------------------------------------
+
+
+def _base(text: str) -> Any:
+    if text not in ("0", "1", "auto"):
+        raise typer.BadParameter(f'expected 0, 1 or auto, got "{text}"')
+    return text if text == "auto" else int(text)
+
+
+Base = Annotated[
+    Any,
+    typer.Option(parser=_base, metavar="[0|1|auto]", help="Number of the first feature in LETOR text (default: 1)."),
+]
+Groups = Annotated[
+    list[str] | None,
+    typer.Option(help="LETOR text without qid: file of the sizes of the queries, one for each input file."),
+]
+Y = Annotated[str | None, typer.Option(help='Tables: column of the labels; "" where there are none (default: label).')]
+Qid = Annotated[str | None, typer.Option(help="Tables: column of the query ids (default: qid).")]
+DocId = Annotated[str | None, typer.Option(help="Tables: column of the document ids.")]
+More = Annotated[
+    list[str] | None,
+    typer.Option("--option", "-o", metavar="NAME=VALUE", help="Another option of the format's reader: -o form=counts."),
+]
+GroupRows = Annotated[bool, typer.Option("--group-rows", help="Group the rows of a query that do not lie together.")]
+
+
 @app.command()
 def describe(
     paths: Annotated[
         list[str], typer.Argument(help='Files of one data set ("-" for standard input), or a data folder.')
     ],
-    format: Format = None,
-    base: Base = "1",
+    format: Annotated[str | None, typer.Option(help="Format of the input, where its name does not say it.")] = None,
+    base: Base = None,
+    groups: Groups = None,
+    y: Y = None,
+    qid: Qid = None,
+    doc_id: DocId = None,
     group_rows: GroupRows = False,
+    option: More = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Count queries, documents, labels and lengths; name constant features, all-zero queries, duplicate ids."""
     from calirank.data.describe import describe as describe_data
 
-    found = describe_data(_read(paths, format, base, group_rows))
+    given = {"base": base, "groups": groups, "y": y, "qid": qid, "doc_id": doc_id, "group_rows": group_rows}
+    given |= _named_options(option or [])
+    with _errors_in_options(format="--format"):
+        source, entry, options = _input(paths, format, given)
+        found = describe_data(entry.read(source, **options))
     if as_json:
         print(json.dumps(found.to_dict(), ensure_ascii=False))
     else:
@@ -154,7 +204,7 @@ def describe(
 
 @app.command()
 def convert(
-    source: Annotated[
+    paths: Annotated[
         list[str], typer.Argument(help="Input files, read as one data set; the last argument is the output.")
     ],
     from_format: Annotated[
@@ -163,33 +213,114 @@ def convert(
     to_format: Annotated[
         str | None, typer.Option("--to", help="Format of the output, where its name does not say it.")
     ] = None,
-    base: Base = "1",
+    base: Base = None,
+    groups: Groups = None,
+    y: Y = None,
+    qid: Qid = None,
+    doc_id: DocId = None,
     group_rows: GroupRows = False,
+    option: More = None,
     drop: Annotated[str, typer.Option(help="What may be lost if the output cannot hold it: names with commas.")] = "",
 ) -> None:
     """Convert ranking data from one format to another; nothing is lost silently."""
-    if len(source) < 2:
+    from calirank.data.formats import convert as convert_file
+
+    *inputs, target = paths
+    if not inputs:
         raise ValueError("convert needs at least one input and the output, in this order")
-    from calirank.data.formats import write
+    given = {"base": base, "groups": groups, "y": y, "qid": qid, "doc_id": doc_id, "group_rows": group_rows}
+    given |= _named_options(option or [])
+    with _errors_in_options(format="--from"):
+        source, entry, options = _input(inputs, from_format, given)
+    with _errors_in_options(format="--to"):
+        data = convert_file(
+            source,
+            target,
+            from_format=entry.name,
+            to_format=to_format,
+            read_options=options,
+            drop=[name.strip() for name in drop.split(",") if name.strip()],
+        )
+    if target != "-":
+        _say(f"wrote {data!r} to {target}")
 
-    data = _read(source[:-1], from_format, base, group_rows)
-    write(data, source[-1], format=to_format, drop=tuple(name.strip() for name in drop.split(",") if name.strip()))
-    if source[-1] != "-":
-        _say(f"wrote {data!r} to {source[-1]}")
+
+#: Options of readers that are options of the command; all others are given by ``-o``.
+_OPTIONS = ("base", "groups", "y", "qid", "doc_id", "group_rows")
 
 
-def _read(paths: list[str], format: str | None, base: str, group_rows: bool) -> RankingData:
-    from calirank.data.formats import format_of, read
+def _named_options(texts: list[str]) -> dict[str, Any]:
+    """Options of a reader from NAME=VALUE; values are JSON where they can be, else text.
+
+    >>> _named_options(["form=counts", "blocks=[4, 4]", "a=home.team"])
+    {'form': 'counts', 'blocks': [4, 4], 'a': 'home.team'}
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise ValueError(f'-o takes NAME=VALUE, such as -o form=counts; got "{text}"')
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def _input(paths: list[str], format: str | None, given: dict[str, Any]) -> tuple[Any, Format, dict[str, Any]]:
+    """What to read, its format, and those of the options that were given, which the format must have."""
+    from calirank.data.formats import format_of
 
     source: Any = paths if len(paths) > 1 else paths[0]
-    options: dict[str, Any] = {}
-    if group_rows:
-        options["group_rows"] = True
-    if format_of(paths[0], format).name == "letor":
-        if base not in ("0", "1", "auto"):
-            raise ValueError(f'--base is 0, 1 or auto; got "{base}"')
-        options["base"] = base if base == "auto" else int(base)
-    return read(source, format=format, **options)
+    entry = format_of(source, format)
+    options = {name: value for name, value in given.items() if value not in (None, []) and value is not False}
+    known = entry.read_options
+    for name in options:
+        if name not in known:
+            has = ", ".join(f"{other}=" for other in _OPTIONS if other in known) or "none"
+            others = ", ".join(other for other in known if other not in _OPTIONS)
+            more = f"; with -o: {others}" if others else ""
+            raise ValueError(f"the format {entry.name} has no option {name}=; it has {has}{more}")
+    if options.get("y") == "":
+        options["y"] = None
+    return source, entry, options
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+
+#: An argument of the library in an error, such as ``base=1``; in a path, as in ``a/y=1/b``, a slash stands before it.
+_ARGUMENT = re.compile(rf"(?<![^\s(])(format|drop|{'|'.join(_OPTIONS)})=(True|None|[0-9]+|'\w+'|\([^)]*\))?")
+
+
+@contextmanager
+def _errors_in_options(*, format: str) -> Iterator[None]:
+    """Errors of the library name its arguments: name the options of the command instead.
+
+    >>> with _errors_in_options(format="--to"):
+    ...     raise ValueError("give format=; drop=('X', 'y') and group_rows=True")
+    Traceback (most recent call last):
+    ValueError: give --to; --drop X,y and --group-rows
+    """
+
+    def renamed(found: re.Match[str]) -> str:
+        argument, value = found.groups(default="")
+        option = format if argument == "format" else f"--{argument.replace('_', '-')}"
+        if value == "None":
+            return f'{option} ""'
+        words = [word for word in re.findall(r"\w+", value) if word != "True"]
+        return f"{option} {','.join(words)}".rstrip()
+
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        said = _ARGUMENT.sub(renamed, str(error))
+        if said == str(error):
+            raise
+        raise ValueError(said) from error
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
 
 
 def _table(headings: tuple[str, ...] | None, rows: Iterator[tuple[str, ...]]) -> None:
@@ -205,4 +336,6 @@ def _table(headings: tuple[str, ...] | None, rows: Iterator[tuple[str, ...]]) ->
     for row in rows:
         table.add_row(*row)
     console = Console(highlight=False, markup=False)
-    console.print(table)
+    with console.capture() as printed:  # rich itself would end the program where nobody reads
+        console.print(table)
+    print(printed.get(), end="")

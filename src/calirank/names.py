@@ -685,6 +685,8 @@ def _fitted(value: Value, annotation: Any, registry: Registry) -> Any:
     if annotation is bool:
         return _require(isinstance(value, bool), value)
     if annotation is int:
+        if isinstance(value, float) and value.is_integer():
+            return int(value)  # 2.0 is written as 2
         return _require(_is_whole(value), value)
     if annotation is float:
         return float(typing.cast(float, _require(_is_whole(value) or isinstance(value, float), value)))

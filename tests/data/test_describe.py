@@ -60,5 +60,20 @@ def test_many_different_labels_are_a_range() -> None:
     assert "more than 50 different ones, 0 to 14.1429" in str(found)
 
 
+def test_labels_that_are_nearly_equal_are_counted_apart() -> None:
+    found = cr.describe(cr.RankingData(y=[1.0000001, 1.0000002, 1.0000002], sizes=[3]))
+    assert found.to_dict()["labels"] == {"1.0000001": 1, "1.0000002": 2}
+
+
+def test_many_rows_are_counted_block_by_block() -> None:
+    X = np.zeros((50_000, 2))
+    X[[3, 20_000, 49_999], 0] = np.nan
+    X[40_000, 1] = 1
+    found = cr.describe(cr.RankingData(X, sizes=[50_000]))
+    assert found.missing_values == 3
+    assert found.constant_features == ("1",)
+    assert found.zero_share == pytest.approx((100_000 - 4) / 100_000)
+
+
 def test_no_documents_at_all() -> None:
     assert cr.describe(cr.RankingData(y=[1.0], sizes=[1])[0:0]).documents == 0

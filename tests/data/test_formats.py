@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import itertools
+import os
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +175,7 @@ def test_unknown_options_are_refused_with_the_known_ones(tmp_path: Path) -> None
         cr.read(tmp_path / "a.letor", bse=0)
     with pytest.raises(TypeError, match=r"write_npz .* has no option 'base'"):
         cr.write(judged(), tmp_path / "a.npz", base=0)
-    with pytest.raises(TypeError, match="no argument is called 'querry'"):
+    with pytest.raises(TypeError, match=r"read_parquet .* has no option 'querry'\. .*like, .* qid, doc_id"):
         cr.read(tmp_path / "a.parquet", querry="q")
 
 
@@ -197,6 +199,29 @@ def test_streams_need_a_format() -> None:
         cr.write(data, out)
     cr.write(data, out, "svmlight")
     assert out.getvalue() == b"1 qid:3 1:0.5\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_opened_once_and_its_first_bytes_are_not_looked_at(tmp_path: Path) -> None:
+    for name, format in (("a.txt", None), ("b", "letor"), ("c.letor", None)):
+        os.mkfifo(tmp_path / name)
+        writer = threading.Thread(target=(tmp_path / name).write_text, args=["1 qid:3 1:0.5\n"])
+        assert format_of(tmp_path / name, format).name == "letor"
+        writer.start()
+        assert cr.read(tmp_path / name, format).y.tolist() == [1]
+        writer.join()
+    with pytest.raises(ValueError, match=r"b: a pipe without an ending; give format=, one of letor"):
+        cr.read(tmp_path / "b")
+    os.mkfifo(tmp_path / "d.xyz")
+    with pytest.raises(ValueError, match=r"the ending \.xyz tells no format"):
+        cr.read(tmp_path / "d.xyz")
+
+
+@pytest.mark.parametrize("entry", formats(), ids=lambda entry: entry.name)
+def test_every_reader_says_its_options(entry: Format) -> None:
+    assert len(set(entry.read_options)) == len(entry.read_options)
+    assert ("qid" in entry.read_options) == (entry.name in ("parquet", "arrow"))
+    assert ("group_rows" in entry.read_options) == (entry.name in ("letor", "parquet", "arrow", "npz"))
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------
@@ -227,7 +252,7 @@ def test_unknown_endings_and_names_are_refused_with_the_nearest(tmp_path: Path) 
     (tmp_path / "a.xyz").write_text("a b c\n")
     with pytest.raises(ValueError, match=r"a\.xyz: the ending \.xyz tells no format"):
         cr.read(tmp_path / "a.xyz")
-    with pytest.raises(ValueError, match="expected a file or a calirank data folder, got another directory"):
+    with pytest.raises(ValueError, match="a folder of PrefLib files, got another directory"):
         cr.read(tmp_path)
     with pytest.raises(FileNotFoundError):
         cr.read(tmp_path / "absent")

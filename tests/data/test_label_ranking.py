@@ -56,7 +56,7 @@ LABELS = {
     "short row": ("2,1,2\n1,1,2\n1,2\n", "<stream>:3:4: expected 3 cells (features and ranks), got 2"),
     "all rows short": ("1,1,2\n1,2\n", "<stream>:2:4: expected 3 cells (features and ranks), got 2"),
     "long row": ("1,1,2\n1,1,2,9\n", "<stream>:2:7: expected 3 cells (features and ranks), got 4"),
-    "letter": ("1,2,2\n1, b ,1,2\n", "<stream>:2:3: expected a finite number, got 'b'"),
+    "letter": ("1,2,2\n1, b ,1,2\n", "<stream>:2:4: expected a finite number, got 'b'"),
     "empty cell": ("1,1,2\n,1,2\n", "<stream>:2:1: expected a finite number, got ''"),
     "NaN": ("1,1,2\nnan,1,2\n", "<stream>:2:1: expected a finite number, got 'nan'"),
     "infinite": ("1,1,2\n-inf,1,2\n", "<stream>:2:1: expected a finite number, got '-inf'"),

@@ -21,10 +21,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
+from scipy import sparse
 
 import calirank as cr
 from calirank._kernel import set_threads
 from calirank.data import letor
+from calirank.data.ragged import query_ids_of_text
 from data import reference_letor as reference
 
 EXAMPLE = b"2 qid:1 1:0.5 3:1 #docid = A\n0 qid:1 2:4e-1 #docid = B\n1 qid:7 1:-0.0 2:2 3:3 #docid = C\n"
@@ -697,7 +699,7 @@ def test_an_error_in_the_lines_comes_before_damage_after_them(tmp_path: Path) ->
     [
         ([1, 1], ValueError, "groups: expected sizes that sum to the 3 rows of <stream>, got 2"),
         ([3, 0], ValueError, "groups: expected sizes from 1 on, got 0 at position 1"),
-        ([1.5, 1.5], TypeError, "groups: expected a path or whole numbers in one dimension, got [1.5, 1.5]"),
+        ([1.5, 1.5], TypeError, "groups: expected whole numbers in one dimension, got float64 of shape (2,)"),
         (["a", "b"], ValueError, "groups: expected a file for each of 1 sources, got 2"),
     ],
 )
@@ -821,10 +823,11 @@ def test_what_is_written_is_read_back(text: bytes, dense: bool) -> None:
 
 
 @settings(deadline=None, max_examples=100)
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
+@given(st.lists(st.floats(-3e38, 3e38), min_size=1, max_size=20))
 def test_float64_features_are_written_so_that_python_reads_them_back(values: list[float]) -> None:
     text = written(cr.RankingData(np.array([values]), [1.0], sizes=[1]))
     assert [float(token.split(":")[1]) for token in text.split()[2:]] == values
+    assert np.array_equal(read(text.encode()).X, np.float32([values]))
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".bz2", ".zst"])
@@ -842,11 +845,26 @@ def _data(**changes: Any) -> cr.RankingData:
 UNSAYABLE = {
     "unjudged": (lambda: _data(y=np.ma.masked_array([1.0, 0.0], [False, True])), "cannot leave a label out"),
     "NaN": (lambda: _data(X=np.array([[1.0], [np.nan]])), "expected all features present, got NaN"),
+    "NaN of sparse rows": (
+        lambda: _data(X=sparse.csr_array([[1.0, 0.0], [0.0, np.nan]])),
+        "got NaN in query 1, document 0, feature 2",
+    ),
+    "beyond float32": (
+        lambda: _data(X=np.array([[1.0, 1.0], [1.0, 1e300]])),
+        "expected features within it, got 1e+300 in query 1, document 0, feature 2",
+    ),
+    "beyond float32 in sparse rows": (
+        lambda: _data(X=sparse.csr_array([[0.0, 1.0], [0.0, -(2.0**128 - 2.0**103)]])),
+        "expected features within it, got -3.4028235677973366e+38 in query 1, document 0, feature 2",
+    ),
     "no labels": (lambda: _data(y=None), "needs one label a document"),
     "no features": (lambda: _data(X=None), "needs features"),
     "judges": (lambda: cr.RankingData(np.ones((2, 1)), sizes=[2], judges=np.ones((2, 2))), "cannot hold judges"),
     "weights": (lambda: _data(query_weight=[1.0, 2.0]), "cannot hold query_weight"),
-    "query twice": (lambda: _data(query_ids=["a", "a"]), "expected each query once"),
+    "query twice": (
+        lambda: _data(query_ids=["a", "a"]),
+        "query ids (data.merge_queries() joins equal ones): 'a' stands twice",
+    ),
     "query with a blank": (
         lambda: _data(query_ids=["a", "b c"]),
         "expected a query id without blanks and #, got 'b c'",
@@ -861,6 +879,49 @@ def test_what_the_text_cannot_say_is_refused_and_leaves_no_file(tmp_path: Path, 
     with pytest.raises(ValueError, match=re.escape(message)):
         cr.write_letor(make(), tmp_path / "out.txt")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_largest_float32_is_written() -> None:
+    largest = np.nextafter(2.0**128 - 2.0**103, 0)
+    data = cr.RankingData(np.array([[largest, -largest]]), [1.0], sizes=[1])
+    assert read(written(data).encode()).X.tolist() == [[np.finfo(np.float32).max, np.finfo(np.float32).min]]
+
+
+def test_last_columns_that_sparse_rows_do_not_store_come_back_when_told() -> None:
+    data = cr.RankingData(sparse.csr_array(np.float32([[1, 0, 0]])), [1.0], sizes=[1])
+    assert written(data) == "1 qid:0 1:1\n"
+    assert read(written(data).encode()).n_features == 1
+    assert read(written(data).encode(), n_features=3, dense=False).equals(data)
+    assert read(written(data).encode(), like=data).equals(data)
+
+
+@pytest.mark.parametrize("base", [1.0, True, "1", None, [0], np.array([0, 1])])
+def test_a_base_that_is_no_whole_number_is_refused(base: Any) -> None:
+    with pytest.raises(ValueError, match="base: expected 0, 1 or 'auto', got "):
+        read(EXAMPLE, base=base)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.lists(
+        st.integers(-(2**64), 2**64).map(str)
+        | st.sampled_from([*map(str, (2**63 - 1, 2**63, -(2**63), -(2**63) - 1)), "-0", "00", "+1", "1_0", "9" * 19])
+        | st.text("0123456789-a٣", min_size=1, max_size=4),
+        min_size=1,
+        max_size=4,
+        unique=True,
+    )
+)
+def test_query_ids_follow_the_rule_of_all_text_formats(texts: list[str]) -> None:
+    found = read("".join(f"1 qid:{text} 1:1\n" for text in texts).encode()).query_ids
+    expected = query_ids_of_text(texts)
+    assert (found.tolist(), found.dtype) == (expected.tolist(), expected.dtype)
+
+
+def test_a_query_that_ends_one_file_and_begins_the_next_is_one(tmp_path: Path) -> None:
+    for name, text in (("a", "1 qid:1 1:1\n1 qid:2 1:1\n"), ("b", "0 qid:2 1:1\n")):
+        (tmp_path / name).write_text(text)
+    assert cr.read_letor([tmp_path / "a", tmp_path / "b"]).sizes.tolist() == [1, 2]
 
 
 def test_a_base_other_than_0_and_1_is_refused() -> None:

@@ -82,10 +82,10 @@ def test_items_fix_the_order_of_the_documents() -> None:
     assert by_query.doc_ids.tolist() == ["pear", "fig", "plum", "fig"]
 
 
-def test_names_of_whole_numbers_are_numbers() -> None:
-    data = read("query,better,worse\n3,20,7\n1,7,20\n")
-    assert data.query_ids.tolist() == [3, 1]
-    assert data.doc_ids.tolist() == [20, 7, 7, 20]
+def test_query_ids_that_are_whole_numbers_are_numbers_and_items_are_text() -> None:
+    data = read(f"query,better,worse\n{2**63 - 1},20,7\n1,7,20\n")
+    assert data.query_ids.tolist() == [2**63 - 1, 1]
+    assert data.doc_ids.tolist() == ["20", "7", "7", "20"]
     assert read("better,worse\n020,7\n").doc_ids.tolist() == ["020", "7"]
 
 
@@ -392,6 +392,23 @@ def test_documents_that_the_pairs_do_not_name_in_order_are_named_first() -> None
     assert read(written(data)).equals(data)
 
 
+def test_only_queries_that_need_it_name_their_documents_first() -> None:
+    preferences = cr.Preferences([0, 1, 1], [1, 0, 2], [1, 2, 0], query=[7, 8, 8])
+    data = cr.RankingData(sizes=[2, 3, 2], query_ids=[7, 8, 9], doc_ids=list("ababcab"), preferences=preferences)
+    assert written(data) == "query,better,worse,weight\n7,a,b,1\n8,a,b,0\n8,b,c,0\n8,b,a,2\n9,a,b,0\n"
+
+
+def test_writing_many_queries_does_not_visit_each() -> None:
+    count = 2000
+    query = np.repeat(np.arange(count), 2)
+    preferences = cr.Preferences(np.tile([0, 1], count), np.tile([1, 2], count), query=query)
+    data = cr.RankingData(sizes=np.full(count, 3), doc_ids=np.tile(["a", "b", "c"], count), preferences=preferences)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cr.Preferences, "edges", None)
+        text = written(data)
+    assert read(text).equals(data)
+
+
 @st.composite
 def preference_data(draw: st.DrawFn) -> cr.RankingData:
     names = st.text('ab,"é 1\n', min_size=1, max_size=4).filter(lambda name: name == name.strip())
@@ -431,6 +448,13 @@ def test_what_the_table_cannot_hold_is_refused() -> None:
         (data.replace(rankings=cr.Rankings([[0]])), "expected data with preferences, got rankings"),
         (data.replace(preferences=cr.Preferences([0], [1], [0])), "query 0: all pairs of a judge have weight 0"),
         (data.replace(doc_ids=["a", ""]), "the name '' would not be read as it is written"),
+        (data.replace(doc_ids=["a", "NA"]), "the name 'NA' would be read as a cell that names nothing"),
+        (
+            cr.RankingData(
+                sizes=[2], query_ids=["NA"], doc_ids=["a", "b"], preferences=cr.Preferences([0], [1], query=["NA"])
+            ),
+            "the name 'NA' would be read as a cell that names nothing",
+        ),
         (lone, "query 0 has one document, so it has no pair"),
         (seen_twice.replace(query_weight=None), "'5' stands twice"),
         (seen_twice.merge_queries().replace(query_weight=None), "the judges have different weights"),

@@ -114,7 +114,7 @@ def test_equal_file_names_are_told_apart(tmp_path: Path) -> None:
         path.write_text(election(path.suffix[1:], 2, "3: 2,1"))
     assert cr.read_preflib(paths[:2]).query_ids.tolist() == ["a.soc", "a.toc"]
     assert cr.read_preflib(paths[1:]).query_ids.tolist() == [str(path) for path in paths[1:]]
-    assert cr.read_preflib([paths[0], paths[0]]).query_ids.tolist() == ["0", "1"]
+    assert cr.read_preflib([paths[0], paths[0]]).query_ids.tolist() == [0, 1]
 
 
 def test_a_stream_is_named_by_its_header() -> None:
@@ -295,6 +295,24 @@ def test_several_queries_go_into_a_folder(tmp_path: Path) -> None:
     bad = cr.RankingData(sizes=[2], query_ids=["a/b"], rankings=cr.Rankings([[0]], query=["a/b"]))
     with pytest.raises(ValueError, match="query 'a/b' cannot be the name of a file"):
         cr.write_preflib(bad, tmp_path)
+
+
+def test_several_queries_are_all_written_or_none(tmp_path: Path) -> None:
+    rankings = cr.Rankings([[1, 0], [0, 1]], [2, 0.5], query=["a", "b"])
+    bad = cr.RankingData(sizes=[2, 2], query_ids=["a", "b"], rankings=rankings)
+    with pytest.raises(ValueError, match=r"query b: PrefLib counts voters, expected whole weights, got 0\.5"):
+        cr.write_preflib(bad, tmp_path)
+    named = bad.replace(doc_ids=["x", "y", "x", "u\nv"], rankings=cr.Rankings([[1, 0], [0, 1]], query=["a", "b"]))
+    with pytest.raises(ValueError, match="expected a name on one line"):
+        cr.write_preflib(named, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_alternative_may_be_called_na_and_a_file_by_a_number(tmp_path: Path) -> None:
+    rankings = cr.Rankings([[1, 0]], query=[7])
+    data = cr.RankingData(sizes=[2], query_ids=[7], doc_ids=["NA", "0"], rankings=rankings)
+    cr.write_preflib(data, tmp_path)
+    assert cr.read_preflib(tmp_path / "7.soc").equals(data)
 
 
 def test_what_the_format_cannot_hold_is_refused(tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +102,11 @@ def test_lists_can_be_given_by_offsets_sizes_or_qid() -> None:
         ({"sizes": [3], "doc_ids": ["a"]}, "different numbers of documents: y has 3, doc_ids has 1"),
         ({"sizes": [3], "query_weight": [1, 2]}, "one number for each query, that is 1; got shape (2,)"),
         ({"sizes": [3], "doc_weight": [1, -1, 1]}, "expected finite numbers >= 0; got -1.0 for document number 1"),
+        (
+            {"sizes": [2**62, 2**62, 2**62, 2**62 - 1], "y": None},
+            "more documents than a whole number of 64 bits counts",
+        ),
+        ({"sizes": [3], "columns": {1: [1, 2, 3], "1": [1, 2, 3]}}, "are the same text"),
         ({"sizes": [3], "doc_weight": [1, np.nan, 1]}, "got nan for document number 1"),
         ({"sizes": [3], "feature_base": 2}, "expected 0 or 1, got 2"),
         ({"sizes": [3], "columns": {"price": [1, 2]}}, "y has 3, column price has 2"),
@@ -107,12 +114,12 @@ def test_lists_can_be_given_by_offsets_sizes_or_qid() -> None:
         ({"sizes": [3], "group_rows": True}, "group_rows groups the rows by qid"),
         ({"qid": [0, 0, 0], "query_ids": [1]}, "qid already names the queries"),
         ({"qid": [None, "a", "a"]}, "an identifier is missing at position 0"),
-        ({"qid": [0.0, np.nan, 1.0]}, "must not be NaN"),
+        ({"qid": [0.0, np.nan, 1.0]}, "an identifier is missing at position 1"),
     ],
 )
 def test_wrong_lists_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError) as caught:
-        cr.RankingData(y=[1, 0, 2], **arguments)
+        cr.RankingData(**{"y": [1, 0, 2], **arguments})
     assert message in str(caught.value)
 
 
@@ -200,6 +207,40 @@ def test_the_callers_arrays_are_neither_changed_nor_changeable_through_the_data(
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
     X[0] = 5  # the caller's own array stays writable
+
+
+def test_what_the_caller_changes_later_does_not_reach_the_data() -> None:
+    arrays: dict[str, Any] = {
+        "y": np.array([1.0, 2.0]),
+        "query_ids": np.array([7]),
+        "doc_ids": np.array(["a", "b"]),
+        "query_weight": np.array([1.0]),
+        "doc_weight": np.array([1.0, 1.0]),
+        "columns": {"c": np.array([1, 2])},
+    }
+    data = cr.RankingData(sizes=[2], **arrays)
+    before = data.replace()
+    for array in (*(value for name, value in arrays.items() if name != "columns"), arrays["columns"]["c"]):
+        array[0] = 0 if array.dtype.kind != "U" else "z"
+    assert data.equals(before)
+    weight = np.array([1.0, 3.0])
+    judged = cr.Judgements([[[0], [1]]], weight)
+    weight[0] = -1
+    assert judged.probabilities(0).tolist() == [0.25, 0.75]
+
+
+@MANY
+@given(any_data())
+def test_a_pickle_is_the_same_data_and_as_read_only(data: Any) -> None:
+    again = pickle.loads(pickle.dumps(data))
+    assert again.equals(data)
+    assert not again.offsets.flags.writeable
+    assert again.y is None or not again.y.flags.writeable
+    for part in (again.X, getattr(again.X, "data", None)):
+        if isinstance(part, np.ndarray):
+            assert not part.flags.writeable
+    for held in (again.judges, again.preferences, again.rankings):
+        assert held is None or not any(array.flags.writeable for array in held.payload)
 
 
 @pytest.mark.parametrize(
@@ -316,7 +357,7 @@ def test_a_slice_copies_no_features_and_bad_choices_are_refused() -> None:
     assert np.shares_memory(data[1:3].X, data.X)
     assert data[-1].equals(data[2])
     for bad in (3, -4, [0, 3]):
-        with pytest.raises(IndexError, match="the data has 3 queries"):
+        with pytest.raises(IndexError, match="there are 3 queries"):
             data[bad]
     with pytest.raises(IndexError, match="mask has 2 entries"):
         data[[True, False]]
@@ -344,6 +385,8 @@ def test_equals_sees_every_difference(data: Any) -> None:
         assert not data.equals(data.replace(X=data.X + data.X))
     if data.supervision == "grades" and data.judged is None:
         assert not data.equals(data.replace(y=data.y + 1))
+    zeros = cr.RankingData(np.zeros((1, 1)), sizes=[1])
+    assert not zeros.equals(cr.RankingData(-np.zeros((1, 1)), sizes=[1]))
     assert not data.equals(None)
 
 
@@ -396,6 +439,29 @@ def test_numbers_and_text_as_ids_stay_apart_when_put_together() -> None:
         [cr.RankingData(y=[0], sizes=[1], query_ids=[1]), cr.RankingData(y=[0], sizes=[1], query_ids=["1"])]
     )
     assert both.query_ids.tolist() == [1, "1"]
+
+
+def test_parts_that_were_grouped_give_back_the_callers_rows_one_after_the_other() -> None:
+    a = cr.RankingData(y=[0, 1, 2], qid=["a", "b", "a"], group_rows=True)
+    b = cr.RankingData(y=[3, 4], qid=["c", "c"])
+    whole = cr.concatenate([a, b, a[1]])
+    assert whole.in_caller_order(whole.y).tolist() == [0, 1, 2, 3, 4, 1]
+    assert a.replace(y=[1, 1, 1]).source_rows.tolist() == [0, 2, 1]
+
+
+def test_text_and_numbers_of_one_column_are_not_put_together() -> None:
+    one, two = (cr.RankingData(y=[0], sizes=[1], columns={"c": values}) for values in ([1], ["1"]))
+    with pytest.raises(ValueError, match="column c"):
+        cr.concatenate([one, two])
+    known = cr.RankingData(y=[0], sizes=[1], posterior=cr.Judgements([[[0]]]))
+    with pytest.raises(ValueError, match="known distribution"):
+        cr.concatenate([known, known.replace(posterior=None)])
+
+
+def test_an_empty_part_changes_no_ids() -> None:
+    text = cr.RankingData(y=[0], sizes=[1], query_ids=["q"])
+    number = cr.RankingData(y=[0], sizes=[1], query_ids=[7])
+    assert cr.concatenate([text[:0], number]).query_ids.tolist() == [7]
 
 
 def test_weights_that_one_part_lacks_are_one() -> None:
@@ -529,6 +595,24 @@ def test_documents_that_cannot_be_matched_are_refused(arguments: dict[str, Any],
         data.merge_queries(features="mean")
 
 
+def test_equal_missing_columns_are_no_difference_and_no_weight_keeps_the_judgements() -> None:
+    data = cr.RankingData(
+        y=[0, 1], sizes=[1, 1], query_ids=["q", "q"], columns={"price": [np.nan, np.nan]}, query_weight=[0, 0]
+    )
+    merged = data.merge_queries()
+    assert merged.judges.probabilities(0).tolist() == [0.5, 0.5]
+    assert merged.query_weight.tolist() == [0]
+
+
+def test_merged_rankings_have_the_form_of_rankings_made_by_hand() -> None:
+    parts = [
+        cr.RankingData(sizes=[2], query_ids=["q"], doc_ids=ids, rankings=cr.Rankings([[(0, 1)]], query=["q"]))
+        for ids in (["x", "y"], ["y", "x"])
+    ]
+    merged = cr.concatenate(parts).merge_queries()
+    assert merged.rankings.orders(0) == [((0, 1),), ((0, 1),)]
+
+
 def test_equal_missing_features_are_no_difference() -> None:
     X = np.array([[np.nan], [np.nan]])
     for features in (X, sparse.csr_array(X)):
@@ -595,21 +679,92 @@ def test_a_damaged_folder_is_refused_by_the_name_of_its_file(tmp_path: Path) -> 
             cr.RankingData.open(tmp_path / "bad")
         return str(caught.value)
 
-    def edit(folder: Path, **changes: Any) -> None:
-        index = json.loads((folder / "calirank-data.json").read_text())
-        (folder / "calirank-data.json").write_text(json.dumps({**index, **changes}))
+    def edit(place: Path, **changes: Any) -> None:
+        index = json.loads((place / "calirank-data.json").read_text())
+        (place / "calirank-data.json").write_text(json.dumps({**index, **changes}))
 
     assert "has no calirank-data.json" in damaged(lambda folder: (folder / "calirank-data.json").unlink())
     assert "damaged" in damaged(lambda folder: (folder / "calirank-data.json").write_text("{"))
     assert "format version 99" in damaged(lambda folder: edit(folder, version=99))
     assert "does not describe" in damaged(lambda folder: edit(folder, format="other"))
     assert "calirank-data.json is damaged" in damaged(lambda folder: edit(folder, arrays={}))
-    assert "y.npy is missing or damaged" in damaged(lambda folder: (folder / "y.npy").unlink())
-    assert "X.npy is missing or damaged" in damaged(lambda folder: (folder / "X.npy").write_bytes(b"\x93NUMPY"))
-    assert "y.npy: expected" in damaged(lambda folder: np.save(folder / "y.npy", np.zeros(5)))
-    assert "offsets is damaged" in damaged(lambda folder: np.save(folder / "offsets.npy", np.array([0, 5, 3])))
-    with pytest.raises(FileNotFoundError):
+    assert "names no folder of arrays" in damaged(lambda folder: edit(folder, folder="../good"))
+
+    def file(folder: Path, name: str) -> Path:
+        (found,) = folder.glob(f"arrays-*/{name}.npy")
+        return found
+
+    assert "y.npy is missing" in damaged(lambda folder: file(folder, "y").unlink())
+    assert "X.npy is damaged" in damaged(lambda folder: file(folder, "X").write_bytes(b"\x93NUMPY"))
+    assert "y.npy: expected" in damaged(lambda folder: np.save(file(folder, "y"), np.zeros(5)))
+    assert "offsets is damaged" in damaged(lambda folder: np.save(file(folder, "offsets"), np.array([0, 5, 3])))
+    with pytest.raises(FileNotFoundError, match="no such data folder"):
         cr.RankingData.open(tmp_path / "nowhere")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ValueError, match="expected a calirank data folder, got a file"):
+        cr.RankingData.open(tmp_path / "file")
+
+
+def test_a_folder_saved_again_and_again_is_never_a_mixture(tmp_path: Path) -> None:
+    versions = [cr.RankingData(np.full((50, 2), float(n)), np.full(50, float(n)), sizes=[50]) for n in range(2)]
+    versions[0].save(tmp_path / "d")
+    done = threading.Event()
+    seen: set[float] = set()
+
+    def read() -> None:
+        while not done.is_set():
+            data = cr.RankingData.open(tmp_path / "d")
+            seen.add(float(data.y[0]))
+            assert (data.y[0] == data.X).all()
+
+    errors: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            read()
+        except BaseException as error:  # shown below, in the thread of the test
+            errors.append(error)
+
+    reader = threading.Thread(target=guarded)
+    reader.start()
+    for turn in range(100):
+        versions[turn % 2].save(tmp_path / "d")
+    done.set()
+    reader.join()
+    assert errors == []
+    assert seen == {0.0, 1.0}
+    assert len(list((tmp_path / "d").iterdir())) == 2  # the index and the arrays that it names
+
+
+def test_a_save_that_fails_leaves_the_old_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = cr.RankingData(y=[1, 0], sizes=[2])
+    old.save(tmp_path / "d")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "save", full)
+    for name in ("d", "new"):
+        with pytest.raises(OSError, match="No space left"):
+            cr.RankingData(y=[0, 1], sizes=[2]).save(tmp_path / name)
+    monkeypatch.undo()
+    assert cr.RankingData.open(tmp_path / "d").equals(old)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d"]
+    assert len(list((tmp_path / "d").iterdir())) == 2
+
+
+def test_no_attribute_can_be_set() -> None:
+    data = cr.RankingData([[1.0]], [0], sizes=[1])
+    for held in (data, data[0], data.replace(y=[1]), pickle.loads(pickle.dumps(data))):
+        with pytest.raises(AttributeError, match=r"read-only; data\.replace\(y=\.\.\.\)"):
+            held.y = np.array([2.0])
+
+
+def test_what_is_no_ranking_data_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"expected RankingData, got str 'train.txt'; cr\.read\(path\) reads a file"):
+        cr.describe("train.txt")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="expected RankingData, got int '5'"):
+        cr.concatenate([cr.RankingData(y=[0], sizes=[1]), 5])  # type: ignore[list-item]
 
 
 def test_posterior_is_only_for_data_of_known_truth() -> None:

@@ -58,11 +58,17 @@ def test_the_weight_column() -> None:
     assert read(text.replace("n\n", "weight\n", 1)).equals(read(text, weight="n"))  # it is found by its name
 
 
+def test_a_column_that_is_likely_a_count_is_not_guessed_to_be_an_item() -> None:
+    for name in ("Wk", "w", "votes"):
+        with pytest.raises(ValueError, match="does not say what a row is"):
+            read(f"A,B,{name}\n1,2,4\n2,1,3\n")
+        assert read(f"A,B,{name}\n1,2,4\n2,1,3\n", weight=name).rankings.weight.tolist() == [4, 3]
+
+
 def test_places_from_0_and_other_names() -> None:
     data = read("pear,fig,plum\n0,1,\n", base=0, items=[5, 7, 6])
     assert data.rankings.orders(0) == [(0, 1)]
-    assert data.doc_ids.tolist() == [5, 7, 6]
-    assert data.doc_ids.dtype == np.int64
+    assert data.doc_ids.tolist() == ["5", "7", "6"]
 
 
 def test_a_column_of_row_names_is_not_ranked() -> None:
@@ -99,7 +105,7 @@ def test_blocks_are_queries() -> None:
 def test_blocks_may_be_named_by_their_first_columns() -> None:
     data = read("2007,,2008,\n1,2,2,1\n", blocks=[2, 2], form="ranks")
     assert data.query_ids.tolist() == [2007, 2008]
-    assert data.doc_ids.tolist() == [1, 2, 1, 2]
+    assert data.doc_ids.tolist() == ["1", "2", "1", "2"]
 
 
 # --- orders ----------------------------------------------------------------------------------------------------------
@@ -113,7 +119,7 @@ def test_orders_of_names() -> None:
 
 def test_orders_of_numbers_have_their_items_in_numeric_order() -> None:
     data = read("rank1,rank2\n10,9\n100,0\n")
-    assert data.doc_ids.tolist() == [9, 10, 100]
+    assert data.doc_ids.tolist() == ["9", "10", "100"]
     assert data.rankings.orders(0) == [(1, 0), (2,)]
 
 
@@ -126,7 +132,7 @@ def test_items_fix_the_order_and_may_be_more_than_appear() -> None:
 def test_cells_may_count_the_items() -> None:
     assert read("rank1,rank2\n3,1\n1,0\n", items=["a", "b", "c"], base=1).rankings.orders(0) == [(2, 0), (0,)]
     assert read("rank1,rank2\n2,0\n1,\n", items=["a", "b", "c"], base=0).rankings.orders(0) == [(2, 0), (1,)]
-    assert read("rank1,rank2\n3,1\n", base=1).doc_ids.tolist() == [1, 2, 3]
+    assert read("rank1,rank2\n3,1\n", base=1).doc_ids.tolist() == ["1", "2", "3"]
 
 
 def test_orders_by_query() -> None:
@@ -157,7 +163,7 @@ def test_best_and_worst() -> None:
     "header", ["rank1,rank2", "Rank_1,Rank_2", "place 1,place 2", "Choice.1,Choice.2", "POSITION-1,POSITION-2"]
 )
 def test_columns_called_places_hold_orders(header: str) -> None:
-    assert read(f"{header}\n7,3\n").doc_ids.tolist() == [3, 7]
+    assert read(f"{header}\n7,3\n").doc_ids.tolist() == ["3", "7"]
 
 
 @pytest.mark.parametrize("header", ["A,B", "Arsenal,Manchester.United", "x1,y2", "item,2"])
@@ -414,8 +420,36 @@ def test_orders_round_trip(data: cr.RankingData) -> None:
 
 def test_whole_numbers_round_trip_exactly() -> None:
     rankings = cr.Rankings([[1, (0, 2)], [0], []], [1, 2, 3], query=[9, 4, 4])
-    data = cr.RankingData(sizes=[3, 1], query_ids=[9, 4], doc_ids=[30, 10, 20, 10], rankings=rankings)
+    data = cr.RankingData(sizes=[3, 1], query_ids=[9, 4], doc_ids=["30", "10", "20", "10"], rankings=rankings)
     assert read(written(data), form="ranks").equals(data)
+
+
+def test_whole_numbers_of_documents_come_back_as_text() -> None:
+    data = cr.RankingData(
+        sizes=[2], query_ids=[2**63 - 1], doc_ids=[5, 3], rankings=cr.Rankings([[1, 0]], query=[2**63 - 1])
+    )
+    back = read(written(data), form="ranks")
+    assert (back.query_ids.tolist(), back.doc_ids.tolist()) == ([2**63 - 1], ["5", "3"])
+
+
+def test_an_item_called_na_may_head_a_column_but_not_be_a_cell() -> None:
+    data = cr.RankingData(sizes=[2], doc_ids=["NA", "b"], rankings=cr.Rankings([[1, 0]]))
+    assert read(written(data), form="ranks").equals(data)
+    named = data.replace(doc_ids=["a", "b"], query_ids=["NA"], rankings=cr.Rankings([[1, 0]], query=["NA"]))
+    for form in ("ranks", "orders"):
+        with pytest.raises(ValueError, match="the name 'NA' would be read as a cell that names nothing"):
+            written(named, form=form)
+
+
+def test_a_table_of_nearly_empty_columns_is_refused() -> None:
+    count = 1000
+    rankings = cr.Rankings.from_ranks(np.tile([1, 2, 3], (count, 1)), query=np.arange(count))
+    data = cr.RankingData(sizes=np.full(count, 3), doc_ids=[f"d{n}" for n in range(3 * count)], rankings=rankings)
+    with pytest.raises(ValueError, match='1000 rows of 3000 cells, of which 3000 hold anything; form="orders"'):
+        written(data)
+    assert read(written(data, form="orders")).n_docs == 3 * count
+    same = data.replace(doc_ids=np.tile(["a", "b", "c"], count))
+    assert read(written(same), form="ranks").equals(same)
 
 
 def test_what_the_tables_cannot_hold_is_refused() -> None:
@@ -428,6 +462,8 @@ def test_what_the_tables_cannot_hold_is_refused() -> None:
         (data.replace(doc_ids=["a", "b", "a"]), {}, "documents of query 0: 'a' stands twice"),
         (data.replace(doc_ids=["a", "b ", "c"]), {}, "the name 'b ' would not be read as it is written"),
         (data.replace(doc_ids=["a", "b", "weight"]), {}, "an item is called 'weight', which names another column"),
+        (data.replace(doc_ids=["weight", "b", "query"]), {}, "an item is called 'query', which names another column"),
+        (data.replace(doc_ids=["a", "NA", "c"]), {"form": "orders"}, "the name 'NA' would be read as a cell"),
         (silent, {}, "query 0 has no ranking, so it has no row"),
         (data, {"form": "rank"}, 'form: expected "ranks" or "orders", got \'rank\''),
         (
@@ -440,14 +476,18 @@ def test_what_the_tables_cannot_hold_is_refused() -> None:
             {"form": "orders"},
             "query 0: nobody ranks document 'c', for which",
         ),
-        (data.replace(doc_ids=["a", "0", "c"]), {"form": "orders"}, "query 0: a document is called '0', for which"),
+        (
+            data.replace(doc_ids=["a", "0", "c"]),
+            {"form": "orders"},
+            "the name '0' would be read as a cell that names nothing",
+        ),
     ]
     for wrong, options, message in cases:
         with pytest.raises(ValueError, match=re.escape(message)):
             written(wrong, **options)
     twice = cr.RankingData(sizes=[1, 1], query_ids=[3, 3], doc_ids=["a", "b"])
     twice = twice.replace(rankings=cr.Rankings.concatenate([cr.Rankings([[0]], query=[3])] * 2))
-    with pytest.raises(ValueError, match=r"query ids \(merge_queries puts equal ones together\): '3' stands twice"):
+    with pytest.raises(ValueError, match=r"query ids \(data.merge_queries\(\) joins equal ones\): '3' stands twice"):
         written(twice)
 
 
@@ -489,7 +529,7 @@ def test_real_orders(real_data: Path, name: str) -> None:
     path = next((real_data / "permutations").glob(f"PLMIX_d_{name}.csv*"))
     _, *rows = cells(path)
     data = cr.read_rankings(path, base=1)
-    assert data.doc_ids.tolist() == list(range(1, max(int(cell) for row in rows for cell in row) + 1))
+    assert data.doc_ids.tolist() == [str(n + 1) for n in range(max(int(cell) for row in rows for cell in row))]
     assert data.rankings.orders(0) == [tuple(int(cell) - 1 for cell in row if cell != "0") for row in rows]
     assert cr.read_rankings(path).equals(data)  # every number appears
     assert read(written(data, form="orders")).equals(data)
@@ -521,7 +561,7 @@ def test_real_blocks(real_data: Path, name: str, ending: str) -> None:
         assert data.doc_ids.tolist() == header
     else:
         assert data.query_ids.tolist() == [2007, 2008, 2009, 2010, 2011, 2012]
-        assert data.doc_ids.tolist() == [*range(1, 9)] * 6
+        assert data.doc_ids.tolist() == [*"12345678"] * 6
 
 
 def test_real_headers_that_do_not_tell_are_refused(real_data: Path) -> None:

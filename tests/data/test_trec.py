@@ -178,11 +178,14 @@ def test_any_text_is_read_as_line_by_line_or_refused(lines: list[list[str]]) -> 
 # --- what becomes of identifiers and files ---------------------------------------------------------------------------
 
 
-def test_identifiers_are_whole_numbers_where_all_are() -> None:
+def test_query_ids_are_whole_numbers_where_all_are_and_documents_are_text() -> None:
     data = read(cr.read_qrels, "301 0 007 1\n302 0 8 0\n")
     assert (data.query_ids.tolist(), data.doc_ids.tolist()) == ([301, 302], ["007", "8"])
     data = read(cr.read_qrels, "301 0 7 1\nq2 0 8 0\n")
-    assert (data.query_ids.tolist(), data.doc_ids.tolist()) == (["301", "q2"], [7, 8])
+    assert (data.query_ids.tolist(), data.doc_ids.tolist()) == (["301", "q2"], ["7", "8"])
+    run = read(cr.read_run, f"{2**63 - 1} Q0 7 1 2.5 tag\n1 Q0 7 1 2.5 tag\n")
+    assert (run.query_ids.tolist(), run.doc.tolist()) == ([2**63 - 1, 1], ["7", "7"])
+    assert read(cr.read_qrels, f"{2**63} 0 7 1\n").query_ids.tolist() == [str(2**63)]
 
 
 def test_compression_and_byte_order_marks_are_looked_through(tmp_path: Any) -> None:
@@ -198,8 +201,10 @@ def test_unjudged_documents_are_left_out_of_qrels() -> None:
     labels = np.ma.MaskedArray([1, 0, 0, 2], [0, 1, 1, 0])
     data = cr.RankingData(y=labels, sizes=[2, 1, 1], query_ids=["a", "b", "c"], doc_ids=["w", "x", "y", "z"])
     text = io.StringIO()
-    cr.write_qrels(data, text)
+    cr.write_qrels(data[[0, 2]], text)
     assert text.getvalue() == "a 0 w 1\nc 0 z 2\n"
+    with pytest.raises(ValueError, match="query b has no judged document, so qrels would not show that it is there"):
+        cr.write_qrels(data, io.StringIO())
 
 
 def test_a_run_without_a_name_is_written_all_the_same() -> None:
@@ -341,7 +346,10 @@ def test_what_trec_files_cannot_say_is_refused() -> None:
         (data.replace(query_ids=["q\t1"]), r"query: expected text without blanks, got 'q\\t1'"),
         (data.replace(judges=[[1], [2]]), "qrels hold a label a document; the data has judges"),
         (data.replace(y=None), "qrels hold a label a document; the data has no supervision"),
-        (cr.RankingData(y=[1, 0], sizes=[1, 1], query_ids=[5, 5], doc_ids=["a", "b"]), "query 5 has several lists"),
+        (
+            cr.RankingData(y=[1, 0], sizes=[1, 1], query_ids=[5, 5], doc_ids=["a", "b"]),
+            ": '5' stands twice",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             cr.write_qrels(wrong, io.StringIO())

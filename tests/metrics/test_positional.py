@@ -90,6 +90,18 @@ def test_a_list_with_nothing_to_gain_has_the_value_that_was_asked_for() -> None:
     assert cr.metric("ndcg@10")([0, 0], scores=[1, 2]) == 0
     assert cr.metric("ndcg(empty=1)@10")([0, 0], scores=[1, 2]) == 1
     assert cr.metric("ndcg(empty=1)@10").utility([0, 0]).tolist() == [0, 0]
+    assert cr.metric("ndcg(empty=1)@10")([1, 0], order=[0, 1]) == 1  # and a list with something to gain is not raised
+    assert cr.metric("ndcg(empty=1)@1")([1, 0], order=[1, 0]) == 0
+
+
+@CHECKED
+@given(st.integers(0, 10**6), st.integers(1, 40))
+def test_the_order_of_rows_changes_no_bit(seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    labels, scores = rng.random(n) * 4, rng.integers(0, 3, n)
+    moved = rng.permutation(n)
+    for metric in (cr.metrics.DCG(), cr.metrics.NDCG(k=5)):
+        assert metric(labels, scores=scores) == metric(labels[moved], scores=scores[moved])
 
 
 def test_names_are_values() -> None:
@@ -108,6 +120,8 @@ def test_names_are_values() -> None:
         (lambda m: m([1, -1], scores=[1, 2]), "expected labels >= 0, got -1.0 for document 1"),
         (lambda m: m([1, np.nan], scores=[1, 2]), "got nan for document 1"),
         (lambda m: m([[1]], scores=[1]), "one label a document"),
+        (lambda m: m(np.ma.masked_array([1, 0], [False, True]), scores=[1, 2]), "document 1 has no label"),
+        (lambda m: m([2000, 1], scores=[1, 2]), "above 1000 is beyond all numbers; got 2000 for document 0"),
         (lambda m: m([1, 0], scores=[1]), "2 labels and 1 scores"),
         (lambda m: m([1, 0], scores=[1, np.nan]), "nan"),
         (lambda m: m([1, 0]), "scores or an order"),

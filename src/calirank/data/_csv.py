@@ -1,4 +1,4 @@
-"""What the readers and writers of rankings and preferences share: tables of comma-separated values, names, lists.
+"""What readers and writers of text share: tables of comma-separated values, names, lists.
 
 A :class:`Table` holds text and remembers where each cell stands, so that an error can name file, line and column.
 """
@@ -8,22 +8,23 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calirank.data._files import Source, Target, atomic_write, name_of, read_text_lines
-from calirank.data.ragged import Floats, Ints, offsets_of
+from calirank.data.ragged import Floats, Ints, offsets_of, query_ids_of_text
 from calirank.data.ranking_data import RankingData
 from calirank.names import did_you_mean
 
 #: Cells that hold nothing: empty ones and R's mark.
 MISSING = ("", "NA")
 
+Cell: TypeAlias = str | float | None
+
 _FIELD = re.compile(r' *"(?:[^"]|"")*"|[^,]*')
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -38,7 +39,7 @@ class Table:
 
     def place(self, row: int, column: int) -> str:
         """File, line and column of a cell; row -1 is the header."""
-        return f"{self.name}:{_place(self._records[row + 1], column)}"
+        return f"{self.name}:{cell_place(self._records[row + 1], column)}"
 
     def refuse(self, row: int, column: int, problem: str) -> NoReturn:
         """Raise ``ValueError`` that names the place of a cell and its column."""
@@ -93,13 +94,17 @@ class Table:
 
         return self.convert(columns, read)
 
-    def identifiers(self, column: int, missing: Sequence[str]) -> NDArray[Any]:
-        """The cells of a column as identifiers; a missing one is an error."""
+    def names(self, column: int, missing: Sequence[str]) -> list[str]:
+        """The cells of a column as names; a missing one is an error."""
         texts = self.texts(column)
         for row, text in enumerate(texts):
             if text in missing:
                 self.refuse(row, column, f"expected a name, got {text!r}")
-        return identifiers(texts)
+        return texts
+
+    def queries(self, column: int, missing: Sequence[str]) -> NDArray[Any]:
+        """The cells of a column as query ids; a missing one is an error."""
+        return query_ids_of_text(self.names(column, missing))
 
 
 def read_table(source: Source) -> Table:
@@ -109,7 +114,7 @@ def read_table(source: Source) -> Table:
     rows: list[list[str]] = []
     for number, text, cells in _records(source, name):
         if rows and len(cells) != len(rows[0]):
-            place = _place((number, text), min(len(cells), len(rows[0])))
+            place = cell_place((number, text), min(len(cells), len(rows[0])))
             raise ValueError(f"{name}:{place}: expected {len(rows[0])} cells, as in the header, got {len(cells)}")
         records.append((number, text))
         rows.append(cells)
@@ -144,8 +149,8 @@ def _records(source: Source, name: str) -> Iterator[tuple[int, str, list[str]]]:
             yield lines[0][0], text, [cell.strip() for cell in cells]
 
 
-def _place(record: tuple[int, str], column: int) -> str:
-    """Line and column, from 1, where a cell of a record begins."""
+def cell_place(record: tuple[int, str], column: int) -> str:
+    """Line and column, from 1, where a cell of a record (the number of its first line, and its text) begins."""
     number, text = record
     position = 0
     for _ in range(column):
@@ -174,17 +179,6 @@ def read_number(text: str, least: float = -np.inf) -> float:
     if value < least:
         raise ValueError(f"expected a number >= {number_text(least)}")
     return value
-
-
-def identifiers(texts: Sequence[str]) -> NDArray[Any]:
-    """Names as an array: int64 when every one is a whole number as it would be printed, text otherwise.
-
-    >>> identifiers(["3", "10"]).tolist(), identifiers(["3", "010"]).tolist()
-    ([3, 10], ['3', '010'])
-    """
-    if texts and all(map(_WHOLE.fullmatch, texts)):
-        return np.array([int(text) for text in texts], dtype=np.int64)
-    return np.array(texts, dtype=np.str_)
 
 
 def distinct_names(names: Iterable[Any], what: str) -> list[str]:
@@ -222,7 +216,7 @@ def item_lists(query: Ints, item: Ints, queries: int, *, by_appearance: bool = F
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-def write_table(target: Target, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+def write_table(target: Target, header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
     """Write comma-separated values: text as it is, numbers in their shortest form, None as an empty cell."""
     with atomic_write(target, "w") as stream:
         stream.write(",".join(map(_cell, header)) + "\n")
@@ -230,11 +224,11 @@ def write_table(target: Target, header: Sequence[str], rows: Iterable[Sequence[o
             stream.write((",".join(map(_cell, row)) or '""') + "\n")  # a blank line would be skipped
 
 
-def _cell(value: object) -> str:
+def _cell(value: Cell) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        return number_text(float(value))  # type: ignore[arg-type]
+        return number_text(value)
     return f'"{value.replace(chr(34), chr(34) * 2)}"' if re.search(r'[,"\n]', value) else value
 
 
@@ -258,8 +252,11 @@ def refuse_lossy(data: RankingData, kind: str, what: str) -> None:
             raise ValueError(f"{what}: there is no room for {name}; leave it out first: data.replace(...)")
 
 
-def item_names(data: RankingData, what: str) -> list[str]:
-    """The text of each document's identifier (its number from 1 without one), as a reader will give it back."""
+def item_names(data: RankingData, what: str, none: Sequence[str] = ()) -> list[str]:
+    """The text of each document's identifier (its number from 1 without one), as a reader will give it back.
+
+    ``none``: texts that the reader takes for no item.
+    """
     ids = data.doc_ids
     if ids is None:
         names = [str(number) for size in data.sizes.tolist() for number in range(1, size + 1)]
@@ -267,13 +264,17 @@ def item_names(data: RankingData, what: str) -> list[str]:
         names = [str(name) for name in ids.tolist()]
     for query in range(len(data)):
         distinct_names(names[data.rows(query)], f"{what}: documents of query {data.query_ids[query]}")
-    return _readable(names, what)
+    return _readable(names, what, none)
 
 
 def query_names(data: RankingData, what: str) -> list[str]:
     """The text of each query's identifier, all different."""
-    names = distinct_names(data.query_ids.tolist(), f"{what}: query ids (merge_queries puts equal ones together)")
-    return _readable(names, what)
+    return _readable(distinct_queries(data, what), what, MISSING)
+
+
+def distinct_queries(data: RankingData, what: str) -> list[str]:
+    """The text of each query's identifier; a file that tells lists apart by it cannot hold two of the same."""
+    return distinct_names(data.query_ids.tolist(), f"{what}: query ids (data.merge_queries() joins equal ones)")
 
 
 def needs_query_column(data: RankingData) -> bool:
@@ -281,8 +282,10 @@ def needs_query_column(data: RankingData) -> bool:
     return not np.array_equal(data.query_ids, np.zeros(1, np.int64))
 
 
-def _readable(names: list[str], what: str) -> list[str]:
+def _readable(names: list[str], what: str, none: Sequence[str]) -> list[str]:
     for name in dict.fromkeys(names):
         if not name or name != name.strip() or "\r" in name or name.startswith("\ufeff"):
             raise ValueError(f"{what}: the name {name!r} would not be read as it is written")
+        if name in none:
+            raise ValueError(f"{what}: the name {name!r} would be read as a cell that names nothing")
     return names

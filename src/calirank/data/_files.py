@@ -74,6 +74,13 @@ def without_compression_suffix(path: str | os.PathLike[str]) -> str:
     return stem if suffix.lower() in _SUFFIX else os.fspath(path)
 
 
+def refuse_compression(target: Target, title: str) -> None:
+    """Raise ``ValueError`` where the name asks to compress a file that is read at random, and compresses by itself."""
+    name = name_of(target)
+    if is_path(target) and without_compression_suffix(name) != name:
+        raise ValueError(f"{name}: {title} is not compressed as a whole; leave out {os.path.splitext(name)[1]}")
+
+
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -51,6 +51,12 @@ class TableRoles:
     #: The type of the feature matrix; None where the columns decide it.
     dtype: str | None = None
 
+    def __post_init__(self) -> None:
+        held = {
+            name: None if values is None else tuple(plain_values(values)) for name, values in self.categorical.items()
+        }
+        object.__setattr__(self, "categorical", held)
+
     def changed(self, given: Roles) -> TableRoles:
         """These roles with the arguments that a caller gave in their place.
 
@@ -68,7 +74,7 @@ class TableRoles:
         if "categorical" in settled:
             categorical = settled["categorical"] or ()
             if isinstance(categorical, Mapping):
-                settled["categorical"] = {name: tuple(values) for name, values in categorical.items()}
+                settled["categorical"] = categorical
             else:
                 settled["categorical"] = dict.fromkeys(_column_names(categorical, "categorical"))
         return dataclasses.replace(self, **settled)
@@ -109,6 +115,15 @@ def roles_of_note(note: bytes, where: str) -> TableRoles:
         return TableRoles(**roles)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{where}: the note 'calirank' in the file is damaged: {error}") from None
+
+
+def plain_values(values: Iterable[Any]) -> list[Any]:
+    """The values as Python's own: NumPy's numbers and texts look alike, but no file holds them.
+
+    >>> plain_values(np.array([10, 20]))
+    [10, 20]
+    """
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
 def _column_names(values: Any, role: str) -> tuple[str, ...]:

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calirank._extras import optional
+from calirank.data._csv import distinct_queries
 from calirank.data._table_roles import TableRoles
-from calirank.data.ragged import Floats, encode_ids, list_numbers
+from calirank.data.ragged import Floats, list_numbers
 from calirank.data.ranking_data import RankingData
 
 #: The most bytes that sparse features may take as the dense columns of a table; more is refused.
@@ -114,13 +115,7 @@ def _refuse_what_tables_lack(data: RankingData) -> None:
             "data.replace(posterior=None) leaves it out"
         )
     refuse_mixed_ids(data, "a table")
-    distinct, codes = encode_ids(data.query_ids)
-    if len(distinct) < len(data):
-        twice = int(np.argmax(np.bincount(codes) > 1))
-        raise ValueError(
-            f"query {distinct[twice]} has several lists, which the rows of a table cannot tell apart: {_KEPT_BY} them, "
-            "data.merge_queries() makes them one"
-        )
+    distinct_queries(data, f"a table ({_KEPT_BY} several lists of a query)")
     if data.judges is not None:
         if (data.judges.weight != 1).any():
             raise ValueError(f"a table cannot hold weights of judgements: {_KEPT_BY} them")

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calirank.data.ragged import Floats, Ints, encode_ids, frozen, offsets_of
+from calirank.data.ragged import Floats, Ints, encode_ids, frozen, offsets_of, same_bits, whole_numbers
 from calirank.data.supervision import Judgements, Supervision
 
 #: Rows of features that are looked at together, so that checking needs no copy of the whole matrix.
@@ -16,10 +16,12 @@ BLOCK = 1 << 14
 
 
 def is_sparse(X: Any) -> bool:
+    """Whether X is a SciPy matrix or array, found out without loading SciPy."""
     return type(X).__module__.startswith("scipy.sparse")
 
 
 def as_features(X: Any) -> Any:
+    """Features as a dense float32 or float64 table in C order, or as canonical CSR."""
     if X is None:
         return None
     if is_sparse(X):
@@ -27,7 +29,7 @@ def as_features(X: Any) -> Any:
 
         matrix = sparse.csr_array(X)
         if matrix.dtype not in (np.float32, np.float64):
-            matrix = matrix.astype(np.float64)
+            matrix = matrix.astype(_float_type(matrix.dtype))
         if not matrix.has_canonical_format:
             matrix = matrix.copy()  # the caller's arrays may be shared
             matrix.sum_duplicates()
@@ -41,9 +43,7 @@ def as_features(X: Any) -> Any:
         if array.dtype.kind not in "fiub":
             raise TypeError(f"values of type {array.dtype}")
         if array.dtype not in (np.float32, np.float64):
-            array = array.astype(np.result_type(array.dtype, np.float32))
-            if array.dtype not in (np.float32, np.float64):
-                array = array.astype(np.float64)
+            array = array.astype(_float_type(array.dtype))
     except (TypeError, ValueError) as error:
         raise TypeError(f"X: expected a numeric array with a row a document, got {error}") from None
     if array.ndim != 2:
@@ -51,13 +51,24 @@ def as_features(X: Any) -> Any:
     return np.ascontiguousarray(array)
 
 
+def _float_type(dtype: np.dtype[Any]) -> Any:
+    """The smallest of float32 and float64 that holds the type's values (float64 for long doubles)."""
+    wide = np.result_type(dtype, np.float32)
+    return wide if wide in (np.float32, np.float64) else np.float64
+
+
 def frozen_features(X: Any) -> Any:
-    if isinstance(X, np.ndarray):
-        return frozen(X)
-    return X
+    """The same features read-only, without a copy."""
+    if not is_sparse(X):
+        return None if X is None else frozen(X)
+    from scipy import sparse
+
+    parts = tuple(frozen(part) for part in (X.data, X.indices, X.indptr))
+    return sparse.csr_array(parts, shape=X.shape, copy=False)
 
 
 def as_labels(y: Any) -> tuple[Floats | None, NDArray[np.bool_] | None]:
+    """Labels as float64 with NaN where masked, and which documents are judged (None: all)."""
     if y is None:
         return None, None
     mask = np.ma.getmaskarray(y) if isinstance(y, np.ma.MaskedArray) else None
@@ -87,29 +98,25 @@ def row_count(X: Any, y: Any, doc_ids: Any, judges: Any, columns: Any) -> int | 
     return next(iter(known.values()), None)
 
 
-def whole(values: ArrayLike, what: str) -> Ints:
-    array = np.asarray(values)
-    if array.ndim != 1 or (len(array) and array.dtype.kind not in "iu"):
-        raise TypeError(f"{what}: expected whole numbers in one dimension, got {array.dtype} of shape {array.shape}")
-    return array.astype(np.int64)
-
-
 def list_bounds(offsets: ArrayLike | None, sizes: ArrayLike | None, rows: int | None) -> Ints:
+    """Offsets from offsets or sizes: no list is empty, and they end with the number of rows where that is known."""
     if sizes is not None:
-        counts = whole(sizes, "sizes")
+        counts = whole_numbers(sizes, "sizes")
         bad = np.flatnonzero(counts < 1)
         if len(bad):
             raise ValueError(
                 f"sizes: every query needs at least one document; query number {bad[0]} has {counts[bad[0]]}"
             )
         bounds = offsets_of(counts)
+        if (bounds[1:] <= bounds[:-1]).any():
+            raise ValueError("sizes: they add up to more documents than a whole number of 64 bits counts")
     else:
-        bounds = whole(cast("ArrayLike", offsets), "offsets")
+        bounds = whole_numbers(cast("ArrayLike", offsets), "offsets")
         if not len(bounds) or bounds[0] != 0:
             raise ValueError(f"offsets: expected to begin with 0, got {bounds[:1].tolist()}")
         if rows is not None and len(bounds) - 1 > rows:
             raise ValueError(f"offsets: {len(bounds) - 1} queries for {rows} documents: some would be empty")
-        bad = np.flatnonzero(np.diff(bounds) < 1)
+        bad = np.flatnonzero(bounds[1:] <= bounds[:-1])
         if len(bad):
             raise ValueError(
                 f"offsets: every query needs at least one document; query number {bad[0]} goes from {bounds[bad[0]]} "
@@ -144,12 +151,14 @@ def lists_of_rows(qid: NDArray[Any], rows: int | None, group_rows: bool) -> tupl
 
 
 def per_document(values: NDArray[Any], n_docs: int, what: str) -> NDArray[Any]:
+    """The values, once there is one for each document."""
     if len(values) != n_docs:
         raise ValueError(f"{what}: expected one for each of {n_docs} documents, got {len(values)}")
     return values
 
 
 def as_column(values: Any, n_docs: int, name: str) -> NDArray[Any]:
+    """A column of document values: numbers, truth values, dates or text."""
     array = np.asarray(values)
     if array.dtype == object and all(isinstance(value, str) for value in array.tolist()):
         array = array.astype(np.str_)
@@ -162,6 +171,7 @@ def as_column(values: Any, n_docs: int, name: str) -> NDArray[Any]:
 
 
 def judge_table(judges: Any, n_docs: int) -> Any:
+    """The labels of several judges: a row a document, a column a judge, masked where silent."""
     table = judges if isinstance(judges, np.ma.MaskedArray) else np.asarray(judges, dtype=np.float64)
     if not isinstance(table, np.ma.MaskedArray) and np.isnan(table).any():
         raise ValueError(
@@ -175,6 +185,7 @@ def judge_table(judges: Any, n_docs: int) -> Any:
 
 
 def as_feature_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...] | None:
+    """Names of the features, all different."""
     if names is None:
         return None
     listed = tuple(str(name) for name in names)
@@ -186,19 +197,8 @@ def as_feature_names(names: Sequence[str] | None, n_features: int) -> tuple[str,
     return listed
 
 
-def as_weight(values: ArrayLike | None, count: int, name: str, entry: str) -> Floats | None:
-    if values is None:
-        return None
-    weight = np.asarray(values, dtype=np.float64)
-    if weight.shape != (count,):
-        raise ValueError(f"{name}: expected one number for each {entry}, that is {count}; got shape {weight.shape}")
-    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
-    if len(bad):
-        raise ValueError(f"{name}: expected finite numbers >= 0; got {weight[bad[0]]} for {entry} number {bad[0]}")
-    return frozen(weight)
-
-
 def same(ours: Any, theirs: Any) -> bool:
+    """Whether two arguments of RankingData are the same, arrays bit for bit."""
     if isinstance(ours, Supervision):
         return ours.equals(theirs)
     if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
@@ -208,15 +208,13 @@ def same(ours: Any, theirs: Any) -> bool:
             is_sparse(ours)
             and is_sparse(theirs)
             and ours.shape == theirs.shape
-            and all(same(getattr(ours, n), getattr(theirs, n)) for n in ("indptr", "indices", "data"))
+            and np.array_equal(ours.indptr, theirs.indptr)  # SciPy chooses the width of these integers
+            and np.array_equal(ours.indices, theirs.indices)
+            and same_bits(ours.data, theirs.data)
         )
     if isinstance(ours, np.ndarray) and isinstance(theirs, np.ndarray):
-        if ours.dtype.kind != theirs.dtype.kind or ours.shape != theirs.shape:
+        if isinstance(ours, np.ma.MaskedArray) != isinstance(theirs, np.ma.MaskedArray):
             return False
-        if isinstance(ours, np.ma.MaskedArray) or isinstance(theirs, np.ma.MaskedArray):
-            if not np.array_equal(np.ma.getmaskarray(ours), np.ma.getmaskarray(theirs)):
-                return False
-            ours, theirs = np.ma.getdata(ours), np.ma.getdata(theirs)
-        floats = ours.dtype.kind == "f"
-        return (not floats or ours.dtype == theirs.dtype) and np.array_equal(ours, theirs, equal_nan=floats)
+        masks = np.array_equal(np.ma.getmaskarray(ours), np.ma.getmaskarray(theirs))
+        return masks and same_bits(np.ma.getdata(ours), np.ma.getdata(theirs))
     return type(ours) is type(theirs) and bool(ours == theirs)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calirank.data.arguments import BLOCK
 from calirank.data.ragged import Floats, Ints, encode_ids, join_ids, list_numbers, offsets_of
-from calirank.data.ranking_data import RankingData
+from calirank.data.ranking_data import RankingData, as_data
 from calirank.data.supervision import Judgements, Preferences, Rankings
 
 
@@ -31,7 +31,9 @@ def merge_queries(data: RankingData, *, features: str = "equal") -> RankingData:
     if data.y is not None:
         ones = np.arange(len(data) + 1)
         held = Judgements._build(data.query_ids, ones, np.ones(len(data)), data.offsets, [data.y], data.sizes)
-    merged = None if held is None else held.merged(lists, groups, ids, np.diff(offsets), weight, move)
+    total = np.bincount(group, weights=weight)
+    share = np.where(total[group] > 0, weight, 1.0)  # a query of no weight keeps its judgements, alike
+    merged = None if held is None else held.merged(lists, groups, ids, np.diff(offsets), share, move)
     truth = data._posterior
     if truth is not None:  # the first list's, if it has every document
         first_lists = lists[groups[:-1]]
@@ -49,7 +51,7 @@ def merge_queries(data: RankingData, *, features: str = "equal") -> RankingData:
         feature_names=data.feature_names,
         categorical=cast("Any", data.categories),
         columns={name: documents(values) for name, values in data.columns.items()},
-        query_weight=np.bincount(group, weights=weight),
+        query_weight=total,
         doc_weight=documents(data.doc_weight),
         feature_base=data.feature_base,
         judges=merged if isinstance(merged, Judgements) else None,
@@ -102,6 +104,9 @@ def _refuse_differences(data: RankingData, group: Ints, first_row: Ints, move: I
     for name, values in {**data.columns, "doc_weight": data.doc_weight}.items():
         if values is not None:
             wrong = values != values[original]
+            if values.dtype.kind in "fmM":  # a missing value equals a missing value
+                missing = np.isnan(values)
+                wrong &= ~(missing & missing[original])
             if wrong.any():
                 refuse(int(np.argmax(wrong)), name)
     if data.X is None:
@@ -125,7 +130,7 @@ def concatenate(parts: Sequence[RankingData]) -> RankingData:
     >>> concatenate([a, b]).query_ids.tolist()
     [0, 7]
     """
-    parts = list(parts)
+    parts = [as_data(part) for part in parts]
     if not parts:
         raise ValueError("expected at least one data set")
     head = parts[0]
@@ -147,7 +152,7 @@ def concatenate(parts: Sequence[RankingData]) -> RankingData:
             weights[name] = np.concatenate(
                 [np.ones(size(part)) if getattr(part, name) is None else getattr(part, name) for part in parts]
             )
-    return RankingData(
+    whole = RankingData(
         _stack([part.X for part in parts]),
         labels,
         offsets=offsets_of(np.concatenate([part.sizes for part in parts])),
@@ -159,10 +164,25 @@ def concatenate(parts: Sequence[RankingData]) -> RankingData:
         judges=joined("judges"),
         preferences=joined("preferences"),
         rankings=joined("rankings"),
-        posterior=joined("_posterior") if all(part.has_posterior for part in parts) else None,
+        posterior=joined("_posterior"),
         feature_base=head.feature_base,
         **weights,
     )
+    if any(part.source_rows is not None for part in parts):  # the caller's rows of the parts, one part after the other
+        places = [_place_in_caller_order(part) + first for part, first in zip(parts, _first_rows(parts), strict=True)]
+        whole._with_source_rows(np.concatenate(places))
+    return whole
+
+
+def _place_in_caller_order(part: RankingData) -> Ints:
+    place = np.arange(part.n_docs)
+    if part.source_rows is not None:
+        place[np.argsort(part.source_rows, kind="stable")] = np.arange(part.n_docs)
+    return place
+
+
+def _first_rows(parts: Sequence[RankingData]) -> Ints:
+    return offsets_of([part.n_docs for part in parts])[:-1]
 
 
 def _refuse_unlike(head: RankingData, part: RankingData, number: int) -> None:
@@ -188,6 +208,11 @@ def _refuse_unlike(head: RankingData, part: RankingData, number: int) -> None:
         )
     if set(head.columns) != set(part.columns):
         refuse("columns:", sorted(head.columns), sorted(part.columns))
+    for name, values in head.columns.items():
+        if (values.dtype.kind in "iufb") != (part.columns[name].dtype.kind in "iufb"):
+            refuse(f"column {name}:", values.dtype, part.columns[name].dtype)
+    if head.has_posterior != part.has_posterior:
+        refuse("known distribution (replace(posterior=None) leaves it out):", head.has_posterior, part.has_posterior)
 
 
 def _stack(parts: list[Any]) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calirank.data.arguments import BLOCK
 from calirank.data.ragged import encode_ids, list_numbers
-from calirank.data.ranking_data import RankingData
+from calirank.data.ranking_data import RankingData, as_data
 
 #: More distinct labels than this are summed up by their range instead of a histogram.
 MOST_LABELS = 50
@@ -50,7 +50,7 @@ class Description:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {**asdict(self), "labels": {f"{label:g}": count for label, count in self.labels.items()}}
+        return {**asdict(self), "labels": {number_text(label): count for label, count in self.labels.items()}}
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """Pairs of a heading and its text, in the order in which they are printed."""
@@ -60,7 +60,7 @@ class Description:
         yield "documents a query", f"{low:g} to {high:g}, median {median:g}, mean {mean:.1f}"
         yield "supervision", self._supervision_in_words()
         if self.labels:
-            yield "labels", ", ".join(f"{label:g}: {count:,}" for label, count in self.labels.items())
+            yield "labels", ", ".join(f"{number_text(label)}: {count:,}" for label, count in self.labels.items())
         elif self.label_range:
             yield (
                 "labels",
@@ -110,6 +110,15 @@ class Description:
         return "\n".join(f"{heading:<{width}}  {text}" for heading, text in rows)
 
 
+def number_text(number: float) -> str:
+    """The shortest text that reads back as the number, without a needless point.
+
+    >>> number_text(2.0), number_text(0.1)
+    ('2', '0.1')
+    """
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
 def describe(data: RankingData) -> Description:
     """Count what is in the data.
 
@@ -126,7 +135,7 @@ def describe(data: RankingData) -> Description:
     repeated query ids  none
     repeated documents  none
     """
-    sizes = data.sizes
+    sizes = as_data(data).sizes
     lengths = (sizes.min(), np.median(sizes), sizes.mean(), sizes.max()) if len(sizes) else (0, 0, 0, 0)
     held = next((h for h in (data.judges, data.rankings, data.preferences) if h is not None), None)
     distinct, codes = encode_ids(data.query_ids)

@@ -1,16 +1,19 @@
 """Ranking data as a folder of plain NumPy arrays.
 
-``calirank-data.json`` says what there is: the format's version, the small values, and for each array its file, type and
-shape. Arrays are ``.npy`` files without pickled objects, so they can be opened by NumPy itself or mapped into memory.
-The folder is written under another name and renamed when it is complete.
+``calirank-data.json``, the index, says what there is: the format's version, the small values, and for each array its
+file, type and shape. Arrays are ``.npy`` files without pickled objects, so they can be opened by NumPy itself or mapped
+into memory; they stand in a subfolder with a name of its own for each time that data is saved. The index is replaced in
+one step when all arrays are written, so a reader sees the old data or the new, never a mixture.
 """
 
 from __future__ import annotations
 
+import errno
 import json
-import os
+import re
+import secrets
 import shutil
-import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,40 +26,51 @@ from calirank.data.supervision import Judgements, Preferences, Rankings, Supervi
 
 INDEX = "calirank-data.json"
 VERSION = 1
+_SUBFOLDER = re.compile(r"arrays-[0-9a-f]+")
 _KINDS: dict[str, type[Supervision]] = {kind.__name__: kind for kind in (Judgements, Preferences, Rankings)}
 _SUPERVISIONS = ("judges", "preferences", "rankings", "_posterior")
 _ARRAYS = ("y", "judged", "offsets", "query_ids", "doc_ids", "query_weight", "doc_weight", "source_rows")
 
 
 def save(data: RankingData, folder: Any) -> None:
-    """Write ``data`` to ``folder``; an earlier data folder of that name is replaced, anything else is left alone."""
+    """Write ``data`` to ``folder``; an earlier data folder of that name is replaced, anything else is left alone.
+
+    Data that is open from the folder stays usable where the system keeps deleted files that are mapped (not Windows).
+    """
     target = Path(folder)
-    if target.exists() and not (target / INDEX).is_file() and (not target.is_dir() or any(target.iterdir())):
+    exists = target.exists()
+    if exists and not (target / INDEX).is_file() and (not target.is_dir() or any(target.iterdir())):
         raise ValueError(f"{target} exists and is not a calirank data folder (no {INDEX}); it is left as it is")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    place = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    place = target / f"arrays-{secrets.token_hex(6)}"
+    draft = target / f"{place.name}.json"
+    place.mkdir(parents=True)
     try:
-        place.chmod(0o777 & ~_umask())
-        _write(data, place)
-        if target.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
-            os.rename(target, old / "data")
-            os.rename(place, target)
-            shutil.rmtree(old)
-        else:
-            os.rename(place, target)
+        index = _write(data, place)
+        draft.write_text(json.dumps(index, ensure_ascii=False, indent=1), encoding="utf-8")
+        former = _arrays_of(target)
+        draft.replace(target / INDEX)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
+        draft.unlink(missing_ok=True)
+        if not exists:
+            with suppress(OSError):
+                target.rmdir()
         raise
+    if former is not None:
+        shutil.rmtree(target / former, ignore_errors=True)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _arrays_of(target: Path) -> str | None:
+    """The subfolder that holds the arrays of a data folder, if it is one."""
+    try:
+        name = json.loads((target / INDEX).read_text(encoding="utf-8"))["folder"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return name if isinstance(name, str) and _SUBFOLDER.fullmatch(name) else None
 
 
-def _write(data: RankingData, place: Path) -> None:
+def _write(data: RankingData, place: Path) -> dict[str, Any]:
+    """Write the arrays of the data into ``place``, and give back what the index says of them."""
     arrays: dict[str, Any] = {}
 
     def put(name: str, array: NDArray[Any]) -> None:
@@ -92,43 +106,52 @@ def _write(data: RankingData, place: Path) -> None:
                 put(f"{name}.{part}", getattr(held, part))
             for part, array in zip(held.payload_names, held.payload, strict=True):
                 put(f"{name}.{part}", array)
-    index = {
+    return {
         "format": "calirank data",
         "version": VERSION,
+        "folder": place.name,
         "feature_names": data.feature_names,
-        "categories": [[feature, _json_values(values)] for feature, values in data.categories.items()],
+        "categories": list(data.categories.items()),
         "columns": list(data.columns),
         "feature_base": data.feature_base,
         "sparse_shape": sparse_shape,
         "supervisions": kinds,
         "arrays": arrays,
     }
-    (place / INDEX).write_text(json.dumps(index, ensure_ascii=False, indent=1), encoding="utf-8")
-
-
-def _json_values(values: tuple[Any, ...]) -> list[Any]:
-    return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
 def open_folder(folder: Any, *, memory_map: bool = True) -> RankingData:
     """Read a folder written by :func:`save`. What was validated when it was made is checked only for its form."""
     place = Path(folder)
+    while True:
+        index = _read_index(place)
+        try:
+            return _assemble(place / index["folder"], index, memory_map)
+        except FileNotFoundError as error:  # saved anew since the index was read, or damaged
+            if _arrays_of(place) == index["folder"]:
+                raise ValueError(f"{error.filename} is missing; {place} is damaged") from None
+        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            raise ValueError(f"{place / INDEX} is damaged: {type(error).__name__} {error}") from None
+
+
+def _read_index(place: Path) -> dict[str, Any]:
     try:
         index = json.loads((place / INDEX).read_text(encoding="utf-8"))
     except FileNotFoundError:
         if not place.exists():
-            raise
+            raise FileNotFoundError(errno.ENOENT, "no such data folder", str(place)) from None
         raise ValueError(f"{place} is not a calirank data folder: it has no {INDEX}") from None
+    except NotADirectoryError:
+        raise ValueError(f"{place}: expected a calirank data folder, got a file") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{place / INDEX} is damaged: {error}") from None
     if not isinstance(index, dict) or index.get("format") != "calirank data":
         raise ValueError(f"{place / INDEX} does not describe calirank data")
     if index.get("version") != VERSION:
         raise ValueError(f"{place} has format version {index.get('version')}; this calirank reads version {VERSION}")
-    try:
-        return _assemble(place, index, memory_map)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise ValueError(f"{place / INDEX} is damaged: {type(error).__name__} {error}") from None
+    if not _SUBFOLDER.fullmatch(str(index.get("folder"))):
+        raise ValueError(f"{place / INDEX} is damaged: it names no folder of arrays")
+    return index
 
 
 def _assemble(place: Path, index: dict[str, Any], memory_map: bool) -> RankingData:
@@ -142,8 +165,10 @@ def _assemble(place: Path, index: dict[str, Any], memory_map: bool) -> RankingDa
         mapped = memory_map and 0 not in entry["shape"]  # an empty file cannot be mapped
         try:
             array: NDArray[Any] = np.load(file, mmap_mode="r" if mapped else None, allow_pickle=False)
+        except FileNotFoundError:
+            raise
         except (OSError, ValueError, EOFError) as error:
-            raise ValueError(f"{file} is missing or damaged: {error}") from None
+            raise ValueError(f"{file} is damaged: {error}") from None
         if array.dtype.str != entry["dtype"] or list(array.shape) != entry["shape"]:
             raise ValueError(
                 f"{file}: expected {entry['dtype']} of shape {entry['shape']}, "
@@ -183,7 +208,7 @@ def _assemble(place: Path, index: dict[str, Any], memory_map: bool) -> RankingDa
     for name, array in {**counts, **data.columns}.items():
         if array is not None and array.shape[0] != rows:
             raise ValueError(f"{place}: {name} has {array.shape[0]} rows, the lists have {rows}")
-    return data
+    return data._seal()
 
 
 def _check_offsets(place: Path, name: str, offsets: NDArray[Any], count: int, end: int) -> None:

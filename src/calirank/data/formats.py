@@ -10,6 +10,7 @@ import importlib
 import inspect
 import os
 import re
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -72,10 +73,7 @@ class Format:
     def _function(self, name: str, options: Iterable[str]) -> Any:
         """A function of the format's module, which must have these options."""
         function = getattr(importlib.import_module(self.module), name)
-        parameters = inspect.signature(function).parameters.values()
-        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-            return function
-        known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+        known = _options_of(function)
         unknown = next((option for option in options if option not in known), None)
         if unknown is not None:
             listed = f"Its options: {', '.join(known)}" if known else "It has no options"
@@ -83,9 +81,30 @@ class Format:
             raise TypeError(f"{name} (format {self.name}) has no option {unknown!r}.{hint} {listed}")
         return function
 
+    @property
+    def read_options(self) -> list[str]:
+        """The options of the reader.
+
+        >>> format_named("npz").read_options
+        ['group_rows']
+        """
+        return _options_of(getattr(importlib.import_module(self.module), self.reader))
+
     def lacks(self, data: RankingData) -> list[str]:
         """The parts of the data that this format has no room for."""
         return [part for part in parts_of(data) if part not in self.carries]
+
+
+def _options_of(function: Any) -> list[str]:
+    """The keyword arguments of a function; ``**options: Unpack[T]`` has those of the typed dictionary T."""
+    known: list[str] = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            known.append(parameter.name)
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            typed = str(parameter.annotation).removeprefix("Unpack[").removesuffix("]")
+            known += function.__globals__[typed].__annotations__
+    return known
 
 
 def _enter(entry: Format) -> None:
@@ -238,8 +257,8 @@ def read(source: Source | Sequence[Source], format: str | None = None, **options
     """Read ranking data of any format; ``options`` go to the format's reader.
 
     The format is told by the ending of the path (``.gz``, ``.xz``, ``.bz2`` and ``.zst`` are looked through), else by
-    the first bytes; ``.csv`` can be several things, so there it must be said. A list of files is read as one set, where
-    the format has that (letor, parquet, arrow, preflib).
+    the first bytes of a file (not of a pipe); ``.csv`` can be several things, so there it must be said. A list of files
+    is read as one set, where the format has that (letor, parquet, arrow, preflib).
     """
     return format_of(source, format).read(source, **options)
 
@@ -307,18 +326,27 @@ def _format_of_source(source: Any) -> Format:
     if os.path.isdir(first):
         if os.path.isfile(os.path.join(first, INDEX)):
             return format_named("folder")
-        raise ValueError(f"{os.fspath(first)}: expected a file or a calirank data folder, got another directory")
+        preflib = format_named("preflib")
+        if any(_ending(name) in preflib.extensions for name in os.listdir(first)):
+            return preflib
+        raise ValueError(
+            f"{os.fspath(first)}: expected a file, a calirank data folder or a folder of PrefLib files, "
+            "got another directory"
+        )
     ending = _ending(first)
     found = _with_ending(ending)
     if len(found) == 1 and ending != ".txt":
         return found[0]
     if len(found) > 1:
         raise _ambiguous(first, ending, found)
-    recognised = _recognised(first)
+    regular = stat.S_ISREG(os.stat(first).st_mode)
+    recognised = _recognised(first) if regular else None  # what is read of a pipe is gone
     if recognised is not None:
         return recognised
     if found:
         return found[0]
+    if not (regular or ending):
+        raise ValueError(f"{os.fspath(first)}: a pipe without an ending; give format=, one of {_listed(formats())}")
     raise _unknown(first, ending)
 
 

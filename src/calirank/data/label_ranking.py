@@ -9,7 +9,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from calirank.data._csv import read_number
+from calirank.data._csv import cell_place, read_number
 from calirank.data._files import Source, name_of, read_text_lines
 from calirank.data.ragged import Floats
 from calirank.data.ranking_data import RankingData
@@ -49,7 +49,7 @@ def read_label_ranking(source: Source, *, item_features: Literal["cross", "none"
     if len(too_large):
         row, column = too_large[0].tolist()
         raise ValueError(
-            f"{name}:{_cell_place(lines[1 + row], column)}: expected a feature within float32, got one beyond it"
+            f"{name}:{cell_place(lines[1 + row], column)}: expected a feature within float32, got one beyond it"
         )
     crossed = item_features == "cross"
     return RankingData(
@@ -93,13 +93,13 @@ def _refuse_values(name: str, lines: Sequence[tuple[int, str]], width: int) -> N
     for line in lines:
         cells = line[1].split(",")
         if len(cells) != width:
-            place = _cell_place(line, min(len(cells), width))
+            place = cell_place(line, min(len(cells), width))
             raise ValueError(f"{name}:{place}: expected {width} cells (features and ranks), got {len(cells)}")
         for column, cell in enumerate(cells):
             try:
                 read_number(cell.strip())
             except ValueError as error:
-                raise ValueError(f"{name}:{_cell_place(line, column)}: {error}, got {cell.strip()!r}") from None
+                raise ValueError(f"{name}:{cell_place(line, column)}: {error}, got {cell.strip()!r}") from None
 
 
 def _refuse_ranks(name: str, line: tuple[int, str], ranks: Floats, features: int) -> NoReturn:
@@ -107,15 +107,9 @@ def _refuse_ranks(name: str, line: tuple[int, str], ranks: Floats, features: int
     bad = np.array([rank not in range(1, classes + 1) or rank in ranks[:place] for place, rank in enumerate(ranks)])
     column = int(np.argmax(bad))
     raise ValueError(
-        f"{name}:{_cell_place(line, features + column)}: expected the ranks 1 to {classes}, each once; "
+        f"{name}:{cell_place(line, features + column)}: expected the ranks 1 to {classes}, each once; "
         f"class {column + 1} has {ranks[column]:g}"
     )
-
-
-def _cell_place(line: tuple[int, str], column: int) -> str:
-    number, text = line
-    before = text.split(",")[:column]
-    return f"{number}:{min(sum(len(cell) + 1 for cell in before), len(text)) + 1}"
 
 
 def _crossed(features: NDArray[np.float32], classes: int) -> Any:

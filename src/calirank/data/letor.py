@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from calirank._kernel import get_threads, run_tasks
 from calirank._progress import track
 from calirank.data import _letor_errors
+from calirank.data._csv import distinct_queries
 from calirank.data._files import (
     Block,
     Source,
@@ -36,6 +36,7 @@ from calirank.data._files import (
     without_compression_suffix,
 )
 from calirank.data._letor_parse import Parser, Part, Texts
+from calirank.data.ragged import whole_numbers
 from calirank.data.ranking_data import RankingData
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -63,8 +64,10 @@ def read_letor(
     r"""Read LETOR / SVMlight text from a path, several paths (as one set), an open stream or ``"-"`` (standard input).
 
     Compression (gzip, xz, bz2, zstd) is recognised by the first bytes. Features may come in any order; a missing one is
-    0 and a repeated one is an error. Query ids are int64 when all are whole numbers, else text. Where every comment has
-    the form ``#docid = X ...``, X is the document's id; other comments are passed over.
+    0 and a repeated one is an error. Query ids are int64 when all are whole numbers as they would be printed, else
+    text. Where every comment has the form ``#docid = X ...``, X is the document's id (text); other comments are passed
+    over. Several paths are read as if one followed the other in one file: a query that ends one of them and begins the
+    next is one query.
 
     base: the number of the first feature, 0 or 1; ``"auto"``: 0 if a feature 0 occurs, else 1.
     n_features: how many features there are, where the text does not show it.
@@ -108,8 +111,8 @@ class _Plan:
 
 
 def _plan(base: Base, n_features: int | None, like: RankingData | None, dense: bool | Literal["auto"]) -> _Plan:
-    if base not in (0, 1, "auto"):
-        raise ValueError(f"base: expected 0, 1 or 'auto', got {base!r}")
+    if not isinstance(base, str) or base != "auto":
+        base = _first_feature(base, "0, 1 or 'auto'")
     if dense not in (True, False, "auto"):
         raise ValueError(f"dense: expected True, False or 'auto', got {dense!r}")
     limit = "" if n_features is None else f"n_features={n_features}"
@@ -130,6 +133,12 @@ def _plan(base: Base, n_features: int | None, like: RankingData | None, dense: b
         if base == "auto":
             raise ValueError("n_features: expected base=0 or base=1 with it, got base='auto'")
     return _Plan(base, n_features, dense, limit)
+
+
+def _first_feature(base: object, options: str) -> Literal[0, 1]:
+    if isinstance(base, bool) or not isinstance(base, (int, np.integer)) or base not in (0, 1):
+        raise ValueError(f"base: expected {options}, got {base!r}")
+    return 1 if base else 0
 
 
 def _sources(source: Source | Iterable[Source]) -> list[Source]:
@@ -379,7 +388,7 @@ def _joined(pieces: list[Texts]) -> Texts:
 
 
 def _identifiers(texts: Texts) -> NDArray[Any]:
-    """int64 when every text is a whole number in its usual form, so that no two texts become one id; else text."""
+    """Query ids by the rule of ``ragged.query_ids_of_text``, without a Python text for each."""
     from calirank.data._kernels import canonical_integers
 
     numbers = np.empty(len(texts.starts) - 1, dtype=np.int64)
@@ -414,7 +423,7 @@ class _Groups:
         elif isinstance(groups, (list, tuple)) and groups and all(isinstance(g, (str, os.PathLike)) for g in groups):
             self.files = list(groups)
         else:
-            self.sizes = _whole(groups)
+            self.sizes = _given_sizes(groups)
         if self.sizes is None and len(self.files) != len(sources):
             raise ValueError(f"groups: expected a file for each of {len(sources)} sources, got {len(self.files)}")
 
@@ -440,14 +449,12 @@ def _sibling(source: Source) -> str | None:
     return path if os.path.isfile(path) else None
 
 
-def _whole(groups: Any) -> Ints:
-    sizes = np.asarray(groups)
-    if sizes.ndim != 1 or sizes.dtype.kind not in "iu":
-        raise TypeError(f"groups: expected a path or whole numbers in one dimension, got {groups!r:.80}")
+def _given_sizes(groups: Any) -> Ints:
+    sizes = whole_numbers(groups, "groups")
     if len(sizes) and sizes.min() < 1:
         at = int(np.argmax(sizes < 1))
         raise ValueError(f"groups: expected sizes from 1 on, got {sizes[at]} at position {at}")
-    return sizes.astype(np.int64)
+    return sizes
 
 
 def _sizes_in(file: Source) -> Ints:
@@ -472,12 +479,17 @@ def _summing_to(sizes: Ints, rows: int, groups: str, name: str) -> Ints:
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-def write_letor(data: RankingData, path: Target, *, base: Literal[0, 1] | None = None) -> None:
+def write_letor(data: RankingData, target: Target, *, base: Literal[0, 1] | None = None) -> None:
     r"""Write LETOR text to a path (``.gz``, ``.xz``, ``.bz2`` and ``.zst`` compress), ``"-"`` or an open stream.
 
-    Values are the shortest decimals that are read back as the same floats; sparse rows write what they store. ``base``
-    is the number of the first feature, by default ``data.feature_base``. What the text cannot say is refused: missing
-    values, missing labels, weights, supervision other than grades, a query in two places.
+    Labels and float32 features are the shortest decimals that :func:`read_letor` reads back as the same floats; it
+    rounds float64 features to float32. Sparse rows write what they store. ``base`` is the number of the first feature,
+    by default ``data.feature_base``. What the text cannot say is refused: missing values, values beyond float32,
+    missing labels, weights, supervision other than grades, a query in two places.
+
+    Names and categories of features, and columns, are left out without a word; document ids come back as text. The text
+    of sparse rows does not show how many features there are: where no row stores the last ones, reading must be told by
+    ``n_features=`` or ``like=``.
 
     >>> import io
     >>> text = io.StringIO()
@@ -487,19 +499,11 @@ def write_letor(data: RankingData, path: Target, *, base: Literal[0, 1] | None =
     0.5 qid:4 1:0 2:1e-07 #docid = B
     """
     _refuse_unsayable(data)
-    first = data.feature_base if base is None else base
-    if first not in (0, 1):
-        raise ValueError(f"base: expected 0 or 1, got {base!r}")
-    query_ids = _tokens(data.query_ids, "query id", " \n#")
-    twice = [query for query, count in Counter(query_ids).items() if count > 1]
-    if twice:
-        raise ValueError(
-            f"query_ids: expected each query once, since text joins its lists, got {twice[0]} more than once; "
-            "data.merge_queries() makes one list of them"
-        )
-    doc_ids = None if data.doc_ids is None else _tokens(data.doc_ids, "document id", " \n")
+    first = data.feature_base if base is None else _first_feature(base, "0 or 1")
+    query_ids = _tokens(distinct_queries(data, "write_letor"), "query id", " \n#")
+    doc_ids = None if data.doc_ids is None else _tokens(map(str, data.doc_ids.tolist()), "document id", " \n")
     step = max(1, _WRITTEN // max(1, data.n_features if isinstance(data.X, np.ndarray) else 100))
-    with atomic_write(path, "wb") as out:
+    with atomic_write(target, "wb") as out:
         for start in range(0, data.n_docs, step):
             rows = slice(start, min(start + step, data.n_docs))
             queries = np.searchsorted(data.offsets, np.arange(rows.start, rows.stop), side="right") - 1
@@ -531,9 +535,9 @@ def _refuse_unsayable(data: RankingData) -> None:
         raise ValueError("LETOR text needs at least one document, got none")
 
 
-def _tokens(ids: NDArray[Any], what: str, stops: str) -> list[str]:
-    """Identifiers as text, which must stay in one piece between blanks."""
-    texts = [str(identifier) for identifier in ids.tolist()]
+def _tokens(ids: Iterable[str], what: str, stops: str) -> list[str]:
+    """Identifiers, which must stay in one piece between blanks."""
+    texts = list(ids)
     for text in texts:
         if not text or min(text) <= " " or any(stop in text for stop in stops):
             raise ValueError(f"expected a {what} without blanks{' and #' * ('#' in stops)}, got {text!r}")
@@ -544,23 +548,37 @@ def _rows_of(data: RankingData, rows: slice, first: int) -> list[str]:
     """The features of some rows, each with a blank before it."""
     if isinstance(data.X, np.ndarray):
         form = "".join(f" {number}:%s" for number in range(first, first + data.n_features))
-        return [form % tuple(row) for row in _shortest(_finite(data, data.X[rows], rows.start)).tolist()]
+        values = data.X[rows]
+        for row, feature in np.argwhere(_unsayable(values))[:1].tolist():
+            _refuse_value(data, rows.start + row, feature, values[row, feature])
+        return [form % tuple(row) for row in _shortest(values).tolist()]
     bounds = data.X.indptr[rows.start : rows.stop + 1]
     stored = slice(bounds[0], bounds[-1])
-    values = _shortest(_finite(data, data.X.data[stored], None)).tolist()
+    for at in np.flatnonzero(_unsayable(data.X.data[stored]))[:1] + bounds[0]:
+        row = int(np.searchsorted(data.X.indptr, at, side="right")) - 1
+        _refuse_value(data, row, int(data.X.indices[at]), data.X.data[at])
+    values = _shortest(data.X.data[stored]).tolist()
     numbers = (data.X.indices[stored].astype(np.int64) + first).tolist()
     features = [f" {number}:{value}" for number, value in zip(numbers, values, strict=True)]
     ends = (bounds - bounds[0]).tolist()
     return ["".join(features[a:b]) for a, b in pairwise(ends)]
 
 
-def _finite(data: RankingData, values: NDArray[Any], start: int | None) -> NDArray[Any]:
-    """The values, none of which may be missing."""
-    missing = np.isnan(values)
-    if missing.any():
-        where = "" if start is None else f" in {data.row_name(start + int(np.argwhere(missing)[0, 0]))}"
-        raise ValueError(f"LETOR text cannot leave a value open: expected all features present, got NaN{where}")
-    return values
+def _unsayable(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values are missing or would be infinite when they are read as float32."""
+    from calirank.data._kernels import FLOAT32_LIMIT
+
+    wrong: NDArray[np.bool_] = np.isnan(values)
+    if values.dtype != np.float32:
+        wrong |= np.abs(values) >= FLOAT32_LIMIT
+    return wrong
+
+
+def _refuse_value(data: RankingData, row: int, feature: int, value: float) -> NoReturn:
+    where = f"{data.row_name(row)}, feature {data.feature_name(feature)}"
+    if np.isnan(value):
+        raise ValueError(f"LETOR text cannot leave a value open: expected all features present, got NaN in {where}")
+    raise ValueError(f"LETOR text is read as float32: expected features within it, got {value} in {where}")
 
 
 def _shortest(values: NDArray[Any]) -> NDArray[np.object_]:

@@ -22,11 +22,22 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from calirank.data._files import Source, Target, atomic_write, is_path, is_plain_file, name_of, open_bytes
+from calirank.data._files import (
+    Source,
+    Target,
+    atomic_write,
+    is_path,
+    is_plain_file,
+    name_of,
+    open_bytes,
+    refuse_compression,
+)
+from calirank.data._table_roles import plain_values
 from calirank.data._table_writing import refuse_mixed_ids
-from calirank.data.ragged import offsets_of
+from calirank.data.ragged import list_numbers, offsets_of
 from calirank.data.ranking_data import RankingData
 from calirank.data.supervision import Judgements
+from calirank.data.supervision.base import float_table, judgement_weights
 from calirank.names import did_you_mean
 
 _PLAIN = ("X", "y", "offsets", "sizes", "qid", "query_ids", "doc_ids", "query_weight", "doc_weight")
@@ -41,6 +52,7 @@ def write_npz(data: RankingData, target: Target) -> None:
         what = data.supervision if not data.has_posterior else "the distribution that synthetic data knows"
         raise ValueError(f"an npz file does not hold {what}: data.save(folder) keeps it")
     refuse_mixed_ids(data, "an npz file")
+    refuse_compression(target, "an npz file")
     arrays: dict[str, Any] = {name: getattr(data, name, None) for name in (*_PLAIN, "judged", "feature_names")}
     arrays["sizes"] = None  # offsets say it
     arrays["feature_base"] = data.feature_base
@@ -51,7 +63,9 @@ def write_npz(data: RankingData, target: Target) -> None:
         judges = (data.judges.offsets, data.judges.weight, data.judges.labels)
         arrays |= dict(zip(_JUDGES, judges, strict=True))
     if data.categories:
-        arrays["categories"] = json.dumps([[feature, list(values)] for feature, values in data.categories.items()])
+        arrays["categories"] = json.dumps(
+            [[feature, plain_values(values)] for feature, values in data.categories.items()]
+        )
     if data.columns:
         arrays["columns"] = list(data.columns)
         arrays |= {f"column_{number}": values for number, values in enumerate(data.columns.values())}
@@ -117,16 +131,16 @@ def _assembled(arrays: dict[str, NDArray[Any]], columns: list[str], group_rows: 
 
 
 def _judges(data: RankingData, offsets: NDArray[Any], weight: NDArray[Any], labels: NDArray[Any]) -> Judgements:
-    """The judgements as a matrix a query, so that they are checked as the caller's are."""
+    """The judgements from their flat arrays, checked as the caller's are."""
     if data.source_rows is not None:
         raise ValueError("group_rows moves documents, and judgements name them by their position")
-    counts = np.diff(offsets)
-    if offsets.shape != (len(data) + 1,) or offsets.dtype.kind not in "iu" or offsets[0] != 0 or (counts < 0).any():
+    whole = offsets.shape == (len(data) + 1,) and offsets.dtype.kind in "iu"
+    if not whole or offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
         raise ValueError(f"judges_offsets: expected {len(data) + 1} whole numbers that rise from 0")
-    ends = offsets_of(counts * data.sizes)
-    if labels.shape != (ends[-1],):
-        raise ValueError(f"judges_labels: expected {ends[-1]} labels, got shape {labels.shape}")
-    matrices = [
-        labels[ends[query] : ends[query + 1]].reshape(counts[query], data.sizes[query]) for query in range(len(data))
-    ]
-    return Judgements(matrices, weight, query_ids=data.query_ids)
+    offsets = offsets.astype(np.int64)
+    query = list_numbers(offsets)
+    starts = offsets_of(data.sizes[query])
+    if labels.shape != (starts[-1],):
+        raise ValueError(f"judges_labels: expected {starts[-1]} labels, got shape {labels.shape}")
+    weights = judgement_weights(weight, len(query), "judgement", data.query_ids, offsets)
+    return Judgements._build(data.query_ids, offsets, weights, starts, [float_table(labels, "judges_labels")])

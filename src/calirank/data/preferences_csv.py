@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calirank.data._csv import (
     MISSING,
+    Cell,
     Table,
     distinct_names,
-    identifiers,
     item_lists,
     item_names,
     needs_query_column,
@@ -25,7 +24,7 @@ from calirank.data._csv import (
     write_table,
 )
 from calirank.data._files import Source, Target
-from calirank.data.ragged import Floats, Ints, encode_ids
+from calirank.data.ragged import Floats, Ints, encode_ids, list_numbers
 from calirank.data.ranking_data import RankingData
 from calirank.data.supervision import Preferences
 from calirank.data.supervision.preferences import find_cycle
@@ -114,8 +113,9 @@ def read_preferences(
     another judgement, if any expresses a preference. Comparisons of another ``query`` are another list.
 
     The items are those that are named, by the rows in order of appearance or by the header; ``items`` gives all of them
-    in another order. With queries, the list of each holds the items that its own rows name. Item and query names that
-    all are whole numbers become int64. ``dag=True`` promises that no judge's preferences have a cycle; that is checked.
+    in another order. With queries, the list of each holds the items that its own rows name. Items are text; query
+    ids are int64 when all are whole numbers as they would be printed, else text. ``dag=True`` promises that no judge's
+    preferences have a cycle; that is checked.
 
     >>> import io
     >>> data = read_preferences(io.BytesIO(b"better,worse\\nfig,pear\\npear,plum\\nfig,pear\\n"))
@@ -126,10 +126,22 @@ def read_preferences(
     [[0.0, 1.0, 1.0], [0.0, 0.0, 0.5], [0.0, 0.5, 0.0]]
     """
     options = {
-        "better": better, "worse": worse, "a": a, "b": b, "wins_a": wins_a, "wins_b": wins_b, "tied": tied,
-        "result": result, "coding": coding, "columns": columns, "ties": ties, "weight": weight, "judge": judge,
-        "query": query, "dag": dag or None,
-    }  # fmt: skip
+        "better": better,
+        "worse": worse,
+        "a": a,
+        "b": b,
+        "wins_a": wins_a,
+        "wins_b": wins_b,
+        "tied": tied,
+        "result": result,
+        "coding": coding,
+        "columns": columns,
+        "ties": ties,
+        "weight": weight,
+        "judge": judge,
+        "query": query,
+        "dag": dag or None,
+    }
     _check_options(form, {name: value for name, value in options.items() if value is not None})
     table = read_table(source)
     drop = ties == "drop"
@@ -147,10 +159,12 @@ def read_preferences(
     by_row = form != "matrix"
     judge_column = table.optional_column(judge, "judge", "judge") if by_row else None
     query_column = table.optional_column(query, "query", "query") if by_row else None
-    judges = None if judge_column is None else table.identifiers(judge_column, missing)
+    judges: NDArray[Any] | None = None
+    if judge_column is not None:
+        judges = np.array(table.names(judge_column, missing), dtype=np.str_)
     if form == "judges" and judges is None:
         judges = np.arange(len(table.rows))
-    queries = None if query_column is None else table.identifiers(query_column, missing)
+    queries = None if query_column is None else table.queries(query_column, missing)
     by_appearance = items is None and form not in ("matrix", "judges")
     return _ranking_data(table.name, found, judges, queries, dag, by_appearance)
 
@@ -428,7 +442,9 @@ def _ranking_data(
         query=ids[code[real]],
         judge=None if judges is None else judges[row[real]],
     )
-    data = RankingData(sizes=sizes, query_ids=ids, doc_ids=identifiers(found.names)[items], preferences=preferences)
+    data = RankingData(
+        sizes=sizes, query_ids=ids, doc_ids=np.array(found.names, dtype=np.str_)[items], preferences=preferences
+    )
     if dag:
         _refuse_cycles(name, data)
     return data
@@ -458,6 +474,7 @@ def write_preferences(data: RankingData, target: Target) -> None:
     A column ``query`` is written if there is more than one query (or one that is not called 0), a column ``judge``
     (numbers from 1) if a query has several, a column ``weight`` if not all weights are 1. Where the pairs would not
     name the documents of a query in their order, pairs of weight 0 before them do; they express no preference.
+    Documents come back as text.
     """
     what = "write_preferences"
     refuse_lossy(data, "preferences", what)
@@ -465,35 +482,66 @@ def write_preferences(data: RankingData, target: Target) -> None:
     assert preferences is not None
     if (preferences.weight != 1).any():
         raise ValueError(f"{what}: the judges have different weights, for which the table has no room")
-    names = item_names(data, what)
-    rows: list[tuple[int, int, str, str, float]] = []
-    for query in range(len(data)):
-        rows += _pairs_of_query(data, preferences, query, names[data.rows(query)])
-    columns: dict[str, Callable[[tuple[int, int, str, str, float]], object]] = {}
+    names = item_names(data, what, MISSING)
+    rows = _written_rows(data, preferences)
+    columns: dict[str, Iterable[Cell]] = {}
     if needs_query_column(data):
         texts = query_names(data, what)
-        columns["query"] = lambda row: texts[row[0]]
+        columns["query"] = (texts[number] for number in rows.query.tolist())
     if (preferences.counts > 1).any():
-        columns["judge"] = lambda row: row[1]
-    columns |= {"better": lambda row: row[2], "worse": lambda row: row[3]}
-    if any(row[4] != 1 for row in rows):
-        columns["weight"] = lambda row: row[4]
-    write_table(target, list(columns), ([read(row) for read in columns.values()] for row in rows))
+        columns["judge"] = rows.judge.tolist()
+    columns["better"] = (names[document] for document in rows.better.tolist())
+    columns["worse"] = (names[document] for document in rows.worse.tolist())
+    if (rows.weight != 1).any():
+        columns["weight"] = rows.weight.tolist()
+    write_table(target, list(columns), zip(*columns.values(), strict=True))
 
 
-def _pairs_of_query(
-    data: RankingData, preferences: Preferences, query: int, names: list[str]
-) -> list[tuple[int, int, str, str, float]]:
-    """Rows (query, judge, better, worse, weight) of a query, headed by pairs of weight 0 where these are needed."""
-    rows = []
-    for number, (better, worse, weight) in enumerate(preferences.edges(query), start=1):
-        if not weight.any():
-            raise ValueError(f"write_preferences: query {data.query_ids[query]}: all pairs of a judge have weight 0")
-        edges = zip(better.tolist(), worse.tolist(), weight.tolist(), strict=True)
-        rows += [(query, number, names[b], names[w], value) for b, w, value in edges if value > 0]
-    named = list(dict.fromkeys(name for row in rows for name in row[2:4]))
-    if named == names:
-        return rows
-    if len(names) == 1:
-        raise ValueError(f"write_preferences: query {data.query_ids[query]} has one document, so it has no pair")
-    return [(query, 1, one, other, 0.0) for one, other in itertools.pairwise(names)] + rows
+class _Written(NamedTuple):
+    """What the rows say: numbers of queries, of judges within each (from 1), and of documents among all."""
+
+    query: Ints
+    judge: Ints
+    better: Ints
+    worse: Ints
+    weight: Floats
+
+
+def _written_rows(data: RankingData, preferences: Preferences) -> _Written:
+    """The pairs query by query; before them pairs of weight 0, where these must name the documents in order."""
+    judgement = list_numbers(preferences.starts)
+    query = list_numbers(preferences.offsets)[judgement]
+    real = preferences.edge_weight > 0
+    silent = np.flatnonzero(np.bincount(judgement[real], minlength=len(preferences.weight)) == 0)
+    if len(silent):
+        owner = data.query_ids[list_numbers(preferences.offsets)[silent[0]]]
+        raise ValueError(f"write_preferences: query {owner}: all pairs of a judge have weight 0")
+    first = data.offsets[query]
+    pairs = _Written(
+        query[real],
+        (judgement - preferences.offsets[query] + 1)[real],
+        (first + preferences.better)[real],
+        (first + preferences.worse)[real],
+        preferences.edge_weight[real],
+    )
+    naming = _naming_pairs(data, pairs)
+    rows = [np.concatenate(parts) for parts in zip(naming, pairs, strict=True)]
+    order = np.argsort(rows[0], kind="stable")
+    return _Written(*(values[order] for values in rows))
+
+
+def _naming_pairs(data: RankingData, pairs: _Written) -> _Written:
+    """Pairs of neighbours for the queries whose documents do not first appear in their order."""
+    appears = np.full(data.n_docs, -1)
+    named, at = np.unique(np.stack([pairs.better, pairs.worse], axis=1), return_index=True)
+    appears[named] = at
+    owner = list_numbers(data.offsets)
+    wrong = appears < 0
+    wrong[1:] |= (appears[1:] < appears[:-1]) & (owner[1:] == owner[:-1])
+    needed = np.zeros(len(data), bool)
+    needed[owner[wrong]] = True
+    lone = np.flatnonzero(needed & (data.sizes == 1))
+    if len(lone):
+        raise ValueError(f"write_preferences: query {data.query_ids[lone[0]]} has one document, so it has no pair")
+    better = np.flatnonzero(needed[owner[:-1]] & (owner[:-1] == owner[1:]))
+    return _Written(owner[better], np.ones(len(better), np.int64), better, better + 1, np.zeros(len(better)))

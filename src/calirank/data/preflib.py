@@ -20,11 +20,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import IO, NoReturn, cast
+from typing import NoReturn, cast
 
 import numpy as np
 
-from calirank.data._csv import distinct_names, item_names, refuse_lossy
+from calirank.data._csv import distinct_queries, item_names, refuse_lossy
 from calirank.data._files import (
     Source,
     Target,
@@ -34,12 +34,13 @@ from calirank.data._files import (
     read_text_lines,
     without_compression_suffix,
 )
-from calirank.data.ragged import offsets_of
+from calirank.data.ragged import offsets_of, query_ids_of_text
 from calirank.data.ranking_data import RankingData
 from calirank.data.supervision import Rankings
 
 #: Whether a type allows ties, and whether it allows alternatives that are not ranked.
 _TYPES = {"soc": (False, False), "soi": (False, True), "toc": (True, False), "toi": (True, True)}
+_ENDINGS = tuple(f".{kind}" for kind in _TYPES)
 _REFUSED = {
     "cat": "ballots that put alternatives into categories, not orders",
     "dat": "data in a form of its own",
@@ -70,9 +71,10 @@ def read_preflib(source: Source | Sequence[Source]) -> RankingData:
     that stands twice gets its number (``"Smith #3"``), an alternative without a name is called by its number alone. The
     rankings are the distinct orders, weighted by how many voters gave them. Query ids are the names of the files
     without their endings (of a stream without a name: the one in its header); where these do not tell the files apart,
-    with endings, with folders, or numbers from 0.
+    with endings, with folders, or numbers from 0. They are int64 when all are whole numbers as they would be printed.
 
-    The header is compared with the orders: types, numbers of alternatives, voters and orders.
+    A folder stands for all files of these types in it, by name. The header is compared with the orders: types, numbers
+    of alternatives, voters and orders.
 
     >>> import io
     >>> votes = '''# FILE NAME: lunch.toc
@@ -92,11 +94,12 @@ def read_preflib(source: Source | Sequence[Source]) -> RankingData:
     >>> data.rankings.orders(0), data.rankings.weight.tolist()
     ([(1, 0, 2), (0, (1, 2))], [3.0, 2.0])
     """
-    sources = list(source) if isinstance(source, (list, tuple)) else [cast("Source", source)]
+    given = list(source) if isinstance(source, (list, tuple)) else [cast("Source", source)]
+    sources = [one for entry in given for one in _files_in(entry)]
     if not sources:
         raise ValueError("read_preflib: expected at least one file, got none")
     elections = [_read_election(one) for one in sources]
-    ids = np.array(_query_ids(elections), dtype=np.str_)
+    ids = query_ids_of_text(_query_ids(elections))
     orders = [len(election.counts) for election in elections]
     rankings = Rankings.from_flat(
         np.array([item for election in elections for item in election.items], np.int64),
@@ -111,6 +114,18 @@ def read_preflib(source: Source | Sequence[Source]) -> RankingData:
         doc_ids=np.array([name for election in elections for name in election.names], dtype=np.str_),
         rankings=rankings,
     )
+
+
+def _files_in(source: Source) -> list[Source]:
+    """The PrefLib files of a folder, by name; of anything else, the thing itself."""
+    if not (is_path(source) and os.path.isdir(cast("str", source))):
+        return [source]
+    folder = os.fspath(cast("str", source))
+    names = sorted(os.listdir(folder))
+    files = [name for name in names if os.path.splitext(without_compression_suffix(name))[1].lower() in _ENDINGS]
+    if not files:
+        raise ValueError(f"{folder}: expected a file, or a folder with files {' '.join(_ENDINGS)}; got none of these")
+    return [os.path.join(folder, name) for name in files]
 
 
 @dataclass(slots=True)
@@ -345,29 +360,38 @@ def _check_totals(name: str, header: dict[str, _Entry], election: _Election) -> 
 def write_preflib(data: RankingData, target: Target) -> None:
     """Write rankings in PrefLib's format: one query into a file, several into a folder, a file each.
 
+    A path that is a folder, or ends with ``/`` (then the folder is made), is for several queries, and for one as well.
     The type is the narrowest that holds the rankings, or what the ending of the file says, which must have room for
     them. In a folder the files are called like the queries. Equal orders become one line with the sum of their counts.
-    Document and query names come back as text.
+    Nothing is written before all is known to be sayable. Document names come back as text.
     """
     what = "write_preflib"
     refuse_lossy(data, "rankings", what)
     names = item_names(data, what)
-    folder = isinstance(target, (str, os.PathLike)) and os.path.isdir(target)
+    folder = is_path(target) and (name_of(target).endswith(("/", os.sep)) or os.path.isdir(cast("str", target)))
     if len(data) != 1 and not folder:
-        raise ValueError(f"{what}: a PrefLib file holds one election, the data has {len(data)} queries: give a folder")
-    for query, identifier in enumerate(distinct_names(data.query_ids.tolist(), f"{what}: query ids")):
+        raise ValueError(
+            f"{what}: a PrefLib file holds one election, the data has {len(data)} queries: give a folder, "
+            "or a path that ends with / to make one"
+        )
+    written: list[tuple[Target, str]] = []
+    for query, identifier in enumerate(distinct_queries(data, what)):
         lines = _order_lines(data, query)
         kind = _narrowest(lines, int(data.sizes[query]))
         path = target
         if folder:
             if not identifier or identifier.startswith(".") or re.search(r"[/\\:\x00-\x1f]", identifier):
                 raise ValueError(f"{what}: query {identifier!r} cannot be the name of a file")
-            path = os.path.join(os.fspath(target), f"{identifier}.{kind}")  # type: ignore[arg-type]
+            path = os.path.join(os.fspath(cast("str", target)), f"{identifier}.{kind}")
         elif is_path(target):
             kind = _checked_ending(name_of(target), kind)
         stem = os.path.basename(without_compression_suffix(name_of(path))) if is_path(path) else f"{identifier}.{kind}"
+        written.append((path, _election_text(stem, identifier, kind, names[data.rows(query)], lines)))
+    if folder:
+        os.makedirs(cast("str", target), exist_ok=True)
+    for path, text in written:
         with atomic_write(path, "w") as stream:
-            _write_election(stream, stem, identifier, kind, names[data.rows(query)], lines)
+            stream.write(text)
 
 
 _Lines = dict[tuple[tuple[int, ...], ...], int]
@@ -415,9 +439,7 @@ def _checked_ending(path: str, kind: str) -> str:
     return ending
 
 
-def _write_election(
-    stream: IO[str], file_name: str, title: str, kind: str, names: Sequence[str], lines: _Lines
-) -> None:
+def _election_text(file_name: str, title: str, kind: str, names: Sequence[str], lines: _Lines) -> str:
     header = {
         "FILE NAME": file_name,
         "TITLE": title,
@@ -433,11 +455,13 @@ def _write_election(
         "NUMBER UNIQUE ORDERS": len(lines),
     }
     header |= {f"ALTERNATIVE NAME {number}": name for number, name in enumerate(names, start=1)}
+    text: list[str] = []
     for key, value in header.items():
         if "\n" in str(value):
             raise ValueError(f"write_preflib: {key}: expected a name on one line, got {value!r}")
-        stream.write(f"# {key}: {value}\n")
+        text.append(f"# {key}: {value}\n")
     for order, count in lines.items():
         places = [",".join(str(item + 1) for item in group) for group in order]
-        text = ",".join(f"{{{place}}}" if "," in place else place for place in places)
-        stream.write(f"{count}: {text}\n")
+        shown = ",".join(f"{{{place}}}" if "," in place else place for place in places)
+        text.append(f"{count}: {shown}\n")
+    return "".join(text)

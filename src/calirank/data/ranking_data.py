@@ -6,6 +6,7 @@ one of four: grades ``y``, several judgements per document (``judges``), ``prefe
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -18,7 +19,6 @@ from calirank.data.arguments import (
     as_feature_names,
     as_features,
     as_labels,
-    as_weight,
     frozen_features,
     judge_table,
     list_bounds,
@@ -32,14 +32,21 @@ from calirank.data.ragged import (
     Ints,
     as_ids,
     frozen,
+    list_number,
+    owned,
+    refrozen,
     take_lists,
 )
 from calirank.data.supervision import Judgements, Preferences, Rankings, Supervision
+from calirank.data.supervision.base import finite_weights
 from calirank.names import did_you_mean
 
 
 class RankingData:
     """Ranking data, validated on construction; its arrays are read-only.
+
+    Features are not copied: who changes the array given as ``X`` afterwards changes the data unseen. All else is
+    copied.
 
     The lists are given by exactly one of ``offsets`` (Q + 1 numbers, from 0), ``sizes`` (documents of each list) or
     ``qid`` (the query of each row; the rows of a query must lie together unless ``group_rows=True``).
@@ -76,6 +83,7 @@ class RankingData:
     #: Where each row stood in the caller's arrays; None when in the same place.
     source_rows: Ints | None
     _posterior: Supervision | None
+    _sealed: bool
 
     def __init__(
         self,
@@ -122,23 +130,26 @@ class RankingData:
             return array if permutation is None or array is None else array[permutation]
 
         n_docs = int(bounds[-1])
-        self.offsets, self.query_ids = frozen(bounds), frozen(ids)
+        self.offsets, self.query_ids = frozen(bounds), owned(ids)
         self.source_rows = None if permutation is None else frozen(permutation)
         self.X = frozen_features(arranged(features))
         self.y = None if labels is None else frozen(arranged(labels))
         self.judged = None if judged is None else frozen(arranged(judged))
-        self.doc_ids = (
-            None if doc_ids is None else frozen(arranged(per_document(as_ids(doc_ids, "doc_ids"), n_docs, "doc_ids")))
-        )
+        self.doc_ids = None
+        if doc_ids is not None:
+            self.doc_ids = owned(arranged(per_document(as_ids(doc_ids, "doc_ids"), n_docs, "doc_ids")))
         self.feature_names = as_feature_names(feature_names, self.n_features)
         self.categorical, self.categories = self._categorical(categorical)
         self.columns = {
-            str(name): frozen(arranged(as_column(values, n_docs, str(name))))
-            for name, values in (columns or {}).items()
+            str(name): owned(arranged(as_column(values, n_docs, str(name)))) for name, values in (columns or {}).items()
         }
-        self.query_weight = as_weight(query_weight, len(ids), "query_weight", "query")
-        doc_weights = as_weight(doc_weight, n_docs, "doc_weight", "document")
-        self.doc_weight = None if doc_weights is None else frozen(arranged(doc_weights))
+        if len(self.columns) < len(columns or {}):
+            raise ValueError(f"columns: names are text, and two of {list(columns or {})} are the same text")
+        self.query_weight = self.doc_weight = None
+        if query_weight is not None:
+            self.query_weight = frozen(finite_weights(query_weight, len(ids), "query", "query_weight"))
+        if doc_weight is not None:
+            self.doc_weight = frozen(arranged(finite_weights(doc_weight, n_docs, "document", "doc_weight")))
         if feature_base not in (0, 1):
             raise ValueError(f"feature_base: expected 0 or 1, got {feature_base!r}")
         self.feature_base = int(feature_base)
@@ -162,6 +173,22 @@ class RankingData:
         self.rankings = self._aligned(rankings, Rankings, "rankings")
         self._posterior = self._aligned(posterior, Supervision, "posterior")
         self._check_values()
+        self._seal()
+
+    def _seal(self) -> RankingData:
+        """From now on no attribute can be set."""
+        self._sealed = True
+        return self
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_sealed" in self.__dict__:
+            raise AttributeError(f"ranking data is read-only; data.replace({name}=...) makes changed data")
+        super().__setattr__(name, value)
+
+    def _with_source_rows(self, source_rows: Ints | None) -> RankingData:
+        """This data, told where its rows stood in the caller's arrays."""
+        self.__dict__["source_rows"] = None if source_rows is None else frozen(source_rows)
+        return self
 
     # --- validation that needs the whole ---------------------------------------------------------------------------
 
@@ -176,7 +203,9 @@ class RankingData:
         entries = given.items() if isinstance(given, Mapping) else [(name, ()) for name in given]
         categories: dict[int, tuple[Any, ...]] = {}
         for name, values in entries:
-            categories[self.feature_index(name)] = tuple(values)
+            categories[self.feature_index(name)] = tuple(
+                value.item() if isinstance(value, np.generic) else value for value in values
+            )
         return tuple(sorted(categories)), dict(sorted(categories.items()))
 
     def _check_values(self) -> None:
@@ -229,6 +258,7 @@ class RankingData:
 
     @property
     def n_features(self) -> int:
+        """Number of features; 0 without ``X``."""
         return 0 if self.X is None else int(self.X.shape[1])
 
     @property
@@ -243,7 +273,8 @@ class RankingData:
         return next((name for name, value in kinds.items() if value is not None), None)
 
     def rows(self, query: int) -> slice:
-        """The rows of a query in every per-document array."""
+        """The rows of a query in every per-document array; a negative number counts from the end."""
+        query = list_number(query, len(self))
         return slice(int(self.offsets[query]), int(self.offsets[query + 1]))
 
     def posterior(self, query: int) -> tuple[Any, Floats]:
@@ -255,6 +286,7 @@ class RankingData:
         truth = self._posterior
         if truth is None:
             raise ValueError("the distribution of the supervision is not known; it is for data of cr.synthetic(...)")
+        query = list_number(query, len(self))
         probabilities = truth.probabilities(query)
         if isinstance(truth, Judgements):
             return truth.matrix(query), probabilities
@@ -265,10 +297,12 @@ class RankingData:
 
     @property
     def has_posterior(self) -> bool:
+        """Whether the true distribution of the supervision is known, so that :meth:`posterior` gives it."""
         return self._posterior is not None
 
     def feature_name(self, feature: int) -> str:
-        """The name of a feature, or its number as LETOR text counts."""
+        """The name of a feature given by its column, or its number as LETOR text counts."""
+        feature = self.feature_index(feature)
         return self.feature_names[feature] if self.feature_names else str(feature + self.feature_base)
 
     def feature_index(self, name: int | str) -> int:
@@ -305,9 +339,7 @@ class RankingData:
     def __getitem__(self, queries: Any) -> RankingData:
         """Choose queries by number, slice, boolean mask or array of numbers; contiguous choices copy no features."""
         if isinstance(queries, (int, np.integer)) and not isinstance(queries, (bool, np.bool_)):
-            if not -len(self) <= queries < len(self):
-                raise IndexError(f"query number {queries}: the data has {len(self)} queries")
-            first = int(queries) % len(self)
+            first = list_number(queries, len(self))
             return self._range(first, first + 1)
         if isinstance(queries, slice):
             first, last, step = queries.indices(len(self))
@@ -324,7 +356,7 @@ class RankingData:
         chosen = chosen.astype(np.int64)
         bad = np.flatnonzero((chosen < -len(self)) | (chosen >= len(self)))
         if len(bad):
-            raise IndexError(f"query number {chosen[bad[0]]}: the data has {len(self)} queries")
+            raise IndexError(f"query number {chosen[bad[0]]}: there are {len(self)} queries")
         return self._chosen(np.where(chosen < 0, chosen + len(self), chosen))
 
     def _range(self, first: int, last: int) -> RankingData:
@@ -342,7 +374,7 @@ class RankingData:
             return None if array is None else frozen(array[rows])
 
         cut = object.__new__(RankingData)
-        cut.__dict__.update(self.__dict__)
+        cut.__dict__.update({name: value for name, value in self.__dict__.items() if name != "_sealed"})
         cut.offsets = frozen(offsets)
         cut.query_ids = frozen(self.query_ids[queries])
         cut.X = None if self.X is None else frozen_features(self.X[rows])
@@ -354,8 +386,8 @@ class RankingData:
         cut.query_weight = None if self.query_weight is None else frozen(self.query_weight[queries])
         for name in ("judges", "preferences", "rankings", "_posterior"):
             held = getattr(self, name)
-            setattr(cut, name, None if held is None else held.select(np.arange(len(self))[queries]))
-        return cut
+            setattr(cut, name, None if held is None else held.select(queries))
+        return cut._seal()
 
     def in_caller_order(self, values: NDArray[Any]) -> NDArray[Any]:
         """Per-document values (scores, say) in the order in which the caller gave the rows.
@@ -408,8 +440,12 @@ class RankingData:
                 if isinstance(held, Supervision) and name not in changes and len(ids) == len(self):
                     arguments[name] = held.renamed(ids)
         changed = RankingData(**{**arguments, **changes})
-        changed.source_rows = self.source_rows
-        return changed
+        same_rows = "offsets" not in changes and changed.n_docs == self.n_docs
+        return changed._with_source_rows(self.source_rows if same_rows else None)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(refrozen(state))
+        self.__dict__["X"] = frozen_features(self.X)
 
     def equals(self, other: object) -> bool:
         """Whether the other data has the same arrays, bit for bit, and the same names and supervision."""
@@ -445,7 +481,8 @@ class RankingData:
 
         Documents are matched by ``doc_ids``; a document that a list lacks is unjudged in that judgement. Without
         ``doc_ids`` they are matched by position, and the lists must be equally long. A document's features, columns and
-        weight must be the same in all lists (``features="equal"``), or are taken from the first (``"first"``).
+        weight must be the same in all lists (``features="equal"``), or are taken from the first (``"first"``). Where no
+        query id repeats the data is returned as it is.
 
         >>> sessions = RankingData(y=[1, 0, 0, 0, 1, 0], sizes=[3, 3], query_ids=["q", "q"], query_weight=[3, 1])
         >>> merged = sessions.merge_queries()
@@ -455,3 +492,11 @@ class RankingData:
         from calirank.data.combine import merge_queries
 
         return merge_queries(self, features=features)
+
+
+def as_data(value: Any) -> RankingData:
+    """The value, once it is known to be ranking data."""
+    if isinstance(value, RankingData):
+        return value
+    hint = "; cr.read(path) reads a file" if isinstance(value, (str, os.PathLike)) else ""
+    raise TypeError(f"expected RankingData, got {type(value).__name__} {str(value)[:60]!r}{hint}")

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from calirank.data._csv import (
     MISSING,
+    Cell,
     Table,
     distinct_names,
-    identifiers,
     item_lists,
     item_names,
     needs_query_column,
@@ -38,7 +38,7 @@ from calirank.data._csv import (
 )
 from calirank.data._files import Source, Target
 from calirank.data.label_ranking import read_label_ranking
-from calirank.data.ragged import Floats, Ints, encode_ids, list_numbers, offsets_of
+from calirank.data.ragged import Floats, Ints, encode_ids, list_numbers, offsets_of, query_ids_of_text
 from calirank.data.ranking_data import RankingData
 from calirank.data.supervision import Rankings
 from calirank.names import did_you_mean
@@ -65,8 +65,16 @@ _DOUBTFUL = frozenset(
         "freq",
         "frequency",
         "weights",
+        "w",
+        "wk",
+        "wt",
+        "votes",
+        "voters",
+        "total",
     )
 )
+#: The most cells that ``ranks`` may write where most of them are empty, and what counts as most.
+_CELLS, _CELLS_PER_ITEM = 1 << 20, 10
 _NUMBERED = re.compile(r"(.*?)(\d+)", re.ASCII)
 
 
@@ -130,7 +138,7 @@ def read_rankings(
     row, each of another query; the queries are numbered from 0, or called like the first columns where these alone have
     names, and then the items are numbered from 1.
 
-    Item and query names that all are whole numbers become int64.
+    Items are text; query ids are int64 when all are whole numbers as they would be printed, else text.
 
     >>> import io
     >>> data = read_rankings(io.BytesIO(b"pear,fig,plum,weight\\n2,1,3,5\\n1,1,,2\\n"))
@@ -159,7 +167,7 @@ def read_rankings(
     if blocks is not None:
         return _side_by_side(lists, weights, _block_names(table, chosen, blocks))
     if query_column is not None:
-        return _by_query(table, lists[0], weights, table.identifiers(query_column, missing))
+        return _by_query(table, lists[0], weights, table.queries(query_column, missing))
     return _side_by_side(lists, weights, np.zeros(1, np.int64))
 
 
@@ -233,7 +241,7 @@ def _block_names(table: Table, columns: list[int], blocks: Sequence[int]) -> NDA
     alone = (
         all(first) and len(set(first)) == len(first) and not any(table.header[c] for part in parts for c in part[1:])
     )
-    return identifiers(first) if alone and max(map(len, parts)) > 1 else np.arange(len(parts), dtype=np.int64)
+    return query_ids_of_text(first) if alone and max(map(len, parts)) > 1 else np.arange(len(parts), dtype=np.int64)
 
 
 def _ranks(
@@ -295,7 +303,7 @@ def _named_items(
     else:
         present = dict.fromkeys(row[column] for row in table.rows for column in columns)
         names = [text for text in present if text != "0" and text not in missing]
-        if identifiers(names).dtype.kind == "i":
+        if query_ids_of_text(names).dtype.kind == "i":
             names.sort(key=int)
     number = {name: code for code, name in enumerate(names)}
 
@@ -404,7 +412,7 @@ def _side_by_side(lists: Sequence[_Orders], weights: Floats | None, query_ids: N
     return RankingData(
         sizes=[len(part.names) for part in lists],
         query_ids=query_ids,
-        doc_ids=identifiers([name for part in lists for name in part.names]),
+        doc_ids=np.array([name for part in lists for name in part.names], dtype=np.str_),
         rankings=rankings,
     )
 
@@ -424,7 +432,7 @@ def _by_query(table: Table, orders: _Orders, weights: Floats | None, query: NDAr
     return RankingData(
         sizes=sizes,
         query_ids=ids,
-        doc_ids=identifiers(orders.names)[documents],
+        doc_ids=np.array(orders.names, dtype=np.str_)[documents],
         rankings=Rankings.from_flat(place[len(orders.row) :], orders.levels, orders.starts, weights, query),
     )
 
@@ -438,7 +446,8 @@ def write_rankings(data: RankingData, target: Target, *, form: Literal["ranks", 
     A column ``query`` is written if there is more than one query (or one that is not called 0), a column ``weight`` if
     not all weights are 1. In the form ``ranks`` an item that the query has and the row does not rank is 0, one that the
     query does not have is empty; the documents come back in the order of the columns. The form ``orders`` holds no ties
-    and only items that are ranked by someone; their order is given back by ``items=``.
+    and only items that are ranked by someone; their order is given back by ``items=``. The form ``ranks`` is refused
+    where queries share so few documents that nearly all of a large table would be empty. Documents come back as text.
     """
     what = "write_rankings"
     if form not in ("ranks", "orders"):
@@ -449,11 +458,11 @@ def write_rankings(data: RankingData, target: Target, *, form: Literal["ranks", 
     silent = np.flatnonzero(rankings.counts == 0)
     if len(silent):
         raise ValueError(f"{what}: query {data.query_ids[silent[0]]} has no ranking, so it has no row")
-    names = item_names(data, what)
+    names = item_names(data, what, ("0", *MISSING) if form == "orders" else ())
     query = list_numbers(rankings.offsets)
     write_cells = _rank_cells if form == "ranks" else _order_cells
     header, cells = write_cells(data, rankings, names, query)
-    extra: dict[str, list[Any]] = {}
+    extra: dict[str, list[Cell]] = {}
     if needs_query_column(data):
         texts = query_names(data, what)
         extra["query"] = [texts[number] for number in query]
@@ -461,17 +470,23 @@ def write_rankings(data: RankingData, target: Target, *, form: Literal["ranks", 
         extra["weight"] = rankings.weight.tolist()
     reserved = {"query", "weight"}.intersection(header)
     if reserved:
-        raise ValueError(f"{what}: an item is called {reserved.pop()!r}, which names another column")
+        raise ValueError(f"{what}: an item is called {min(reserved)!r}, which names another column")
     rows = ([*(values[number] for values in extra.values()), *row] for number, row in enumerate(cells))
     write_table(target, [*extra, *header], rows)
 
 
 def _rank_cells(
     data: RankingData, rankings: Rankings, names: list[str], query: Ints
-) -> tuple[list[str], Iterable[Sequence[object]]]:
+) -> tuple[list[str], Iterable[Sequence[Cell]]]:
     header = list(dict.fromkeys(names))
     column = {name: number for number, name in enumerate(header)}
     columns = np.array([column[name] for name in names], np.int64)
+    cells, used = len(query) * len(header), int(data.sizes[query].sum())
+    if cells > max(_CELLS, _CELLS_PER_ITEM * used):
+        raise ValueError(
+            f'write_rankings: form="ranks" has a column for each document: {len(query)} rows of {len(header)} cells, '
+            f'of which {used} hold anything; form="orders" has no empty columns, data.save(folder) keeps all'
+        )
 
     def rows() -> Iterable[list[int | None]]:
         for number, owner in enumerate(query.tolist()):
@@ -489,7 +504,7 @@ def _rank_cells(
 
 def _order_cells(
     data: RankingData, rankings: Rankings, names: list[str], query: Ints
-) -> tuple[list[str], Iterable[Sequence[object]]]:
+) -> tuple[list[str], Iterable[Sequence[Cell]]]:
     def refuse(owner: int, problem: str) -> NoReturn:
         raise ValueError(
             f'write_rankings: query {data.query_ids[owner]}: {problem}, for which form="orders" has no room; '
@@ -509,11 +524,5 @@ def _order_cells(
     if not ranked.all():
         row = int(np.argmin(ranked))
         refuse(int(np.searchsorted(data.offsets, row, side="right")) - 1, f"nobody ranks document {names[row]!r}")
-    for name in ("0", *MISSING):
-        if name in names:
-            refuse(
-                int(np.searchsorted(data.offsets, names.index(name), side="right")) - 1,
-                f"a document is called {name!r}",
-            )
     width = max(map(len, rows))
     return [f"rank{place + 1}" for place in range(width)], ([*row, *[None] * (width - len(row))] for row in rows)

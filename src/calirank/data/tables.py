@@ -28,6 +28,7 @@ from calirank.data._files import (
     is_plain_file,
     name_of,
     open_bytes,
+    refuse_compression,
     refuse_directory,
 )
 from calirank.data._table_reading import Table, UnknownCategory, ranking_data
@@ -328,6 +329,7 @@ def _refuse_other_columns(expected: Sequence[str], found: Sequence[str], first: 
 
 def _write(kind: _Kind, data: RankingData, target: Target) -> None:
     pyarrow()
+    refuse_compression(target, kind.title)
     roles = table_roles(data, _NAMES)
     schema = _block(data[:0], roles).schema
     with atomic_write(target, "wb") as stream, kind.writer(stream, schema) as writer:

@@ -7,8 +7,8 @@ qrels  ``query iteration document relevance``         all but iteration
 run    ``query Q0 document rank score tag``           query, document, score, tag
 =====  =============================================  ====================
 
-Columns are separated by blanks and tabs; blank lines are passed over. Identifiers of a file become int64 where all are
-whole numbers in their usual form, else text, as in LETOR files.
+Columns are separated by blanks and tabs; blank lines are passed over. Query ids become int64 where all are whole
+numbers as they would be printed, else text; document ids are text.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calirank.data._csv import identifiers
+from calirank.data._csv import distinct_queries
 from calirank.data._files import Source, Target, atomic_write, name_of, open_bytes
-from calirank.data.ragged import Ints, as_ids, encode_ids, frozen, list_numbers, offsets_of
+from calirank.data.arguments import lists_of_rows
+from calirank.data.ragged import Ints, as_ids, frozen, list_numbers, query_ids_of_text
 from calirank.data.ranking_data import RankingData
 from calirank.names import did_you_mean
 
@@ -76,7 +77,7 @@ class Run:
             raise ValueError(
                 f"score: expected a finite number, got {scores[at]} for document {docs[at]} of query {queries[at]}"
             )
-        ids, offsets, order = _grouped(queries)
+        ids, offsets, order = lists_of_rows(queries, None, group_rows=True)
         if order is not None:
             docs, scores = docs[order], scores[order]
         repeated = _repeated(offsets, docs)
@@ -149,17 +150,6 @@ def _scores(score: ArrayLike) -> NDArray[Any]:
     if array.ndim != 1 or (len(array) and array.dtype.kind not in "fiub"):
         raise TypeError(f"score: expected one number a document, got {array.dtype} of shape {array.shape}")
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
-
-
-def _grouped(queries: NDArray[Any]) -> tuple[NDArray[Any], Ints, Ints | None]:
-    """Query ids by first appearance, the offsets of their rows, and the order that brings these together (or None)."""
-    begins = np.flatnonzero(np.concatenate([[True], queries[1:] != queries[:-1]]))[: len(queries)]
-    ids, codes = encode_ids(queries[begins])
-    sizes = np.diff(np.append(begins, len(queries)))
-    if len(ids) == len(begins):
-        return ids, offsets_of(sizes), None
-    code = np.repeat(codes, sizes)
-    return ids, offsets_of(np.bincount(code)), np.argsort(code, kind="stable")
 
 
 def _repeated(offsets: Ints, docs: NDArray[Any]) -> tuple[int, int] | None:
@@ -332,13 +322,13 @@ class _Rows:
             raise ValueError(f"{self.name}: expected {self._what} ({' '.join(self._names)}), got an empty file")
         codes = np.concatenate(self._codes)
         try:
-            queries = identifiers([query.decode("utf-8") for query in self._queries])
+            queries = query_ids_of_text([query.decode("utf-8") for query in self._queries])
         except UnicodeDecodeError as error:
             number = list(self._queries).index(error.object)
             line = int(np.concatenate(self._numbers)[int(np.argmax(codes == number))])
             raise ValueError(f"{self.name}:{line}: query: expected UTF-8 text, got {error.object!r}") from None
-        docs = identifiers(self._docs)
-        _, offsets, order = _grouped(codes)
+        docs = np.array(self._docs, dtype=np.str_)
+        _, offsets, order = lists_of_rows(codes, None, group_rows=True)
         repeated = _repeated(offsets, docs if order is None else docs[order])
         if repeated is not None:
             rows = repeated if order is None else tuple(order[list(repeated)])
@@ -394,7 +384,8 @@ def write_qrels(data: RankingData, target: Target) -> None:
     """Write labels as TREC relevance judgements, whole ones as whole numbers; the documents need ids.
 
     Documents without a label are left out: in qrels a document that is not there is an unjudged one. A query of which
-    no document is judged does not appear. Features and everything else but labels and ids has no place in qrels.
+    no document is judged would not be there either, and is refused. Features, weights and columns have no place in
+    qrels and are left out without a word; document ids come back as text.
 
     >>> import io
     >>> text = io.StringIO()
@@ -407,21 +398,23 @@ def write_qrels(data: RankingData, target: Target) -> None:
         raise ValueError(f"qrels hold a label a document; the data has {data.supervision or 'no supervision'}")
     if data.doc_ids is None:
         raise ValueError("qrels name documents, and these have no ids; data.replace(doc_ids=...) gives them some")
-    distinct, codes = encode_ids(data.query_ids)
-    if len(distinct) < len(data):
-        twice = int(np.argmax(np.bincount(codes) > 1))
-        raise ValueError(f"query {distinct[twice]} has several lists, which qrels cannot tell apart")
+    names = distinct_queries(data, "write_qrels")
     repeated = _repeated(data.offsets, data.doc_ids)
     if repeated is not None:
         raise ValueError(f"{data.row_name(repeated[1])} is in its list twice, which qrels cannot say")
-    queries, docs = _words(data.query_ids.tolist(), "query"), _words(data.doc_ids.tolist(), "document")
+    queries, docs = _words(names, "query"), _words(data.doc_ids.tolist(), "document")
     judged = np.arange(data.n_docs) if data.judged is None else np.flatnonzero(data.judged)
-    query = list_numbers(data.offsets)[judged].tolist()
+    query = list_numbers(data.offsets)[judged]
+    vanished = np.flatnonzero(np.bincount(query, minlength=len(data)) == 0)
+    if len(vanished):
+        raise ValueError(
+            f"query {data.query_ids[vanished[0]]} has no judged document, so qrels would not show that it is there"
+        )
     labels = data.y[judged].tolist()
     with atomic_write(target, "w") as stream:
         stream.writelines(
             f"{queries[q]} 0 {docs[row]} {int(label) if label.is_integer() else repr(label)}\n"
-            for q, row, label in zip(query, judged.tolist(), labels, strict=True)
+            for q, row, label in zip(query.tolist(), judged.tolist(), labels, strict=True)
         )
 
 

@@ -29,7 +29,9 @@ class DCG(Positional):
         check_settings(self.k, self.gain, "dcg")
 
     def utility(self, labels: ArrayLike) -> Floats:
+        """The gains."""
         return gains(labels, self.gain, self)
 
     def discount(self, n: int) -> Floats:
+        """1 / log2(1 + rank), 0 beyond the cut-off."""
         return logarithmic_discount(n, self.k)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calirank.metrics.positional import Floats, Gain, Positional, check_settings, gains, logarithmic_discount
+from calirank.metrics.positional import Floats, Gain, Positional, check_settings, dot, gains, logarithmic_discount
 from calirank.names import METRICS
 
 
@@ -33,12 +33,15 @@ class NDCG(Positional):
             raise ValueError(f"ndcg: the value of a list with nothing to gain is a finite number; got {self.empty!r}")
 
     def utility(self, labels: ArrayLike) -> Floats:
+        """The gains, divided by the best DCG of these labels."""
         gained = gains(labels, self.gain, self)
-        best = float(np.sort(gained)[::-1] @ self.discount(len(gained)))
+        best = dot(np.sort(gained)[::-1], self.discount(len(gained)))
         return gained / best if best > 0 else np.zeros_like(gained)
 
     def discount(self, n: int) -> Floats:
+        """1 / log2(1 + rank), 0 beyond the cut-off."""
         return logarithmic_discount(n, self.k)
 
     def offset(self, labels: ArrayLike) -> float:
+        """``empty`` for a list with nothing to gain, else 0."""
         return 0.0 if gains(labels, self.gain, self).any() else self.empty

@@ -9,6 +9,7 @@ tied scores the exact mean over all ways to break the ties.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -26,8 +27,6 @@ Gain: TypeAlias = Literal["exponential", "linear"] | tuple[float, ...]
 class Positional:
     """What all positional metrics share; a metric of this kind says its ``discount`` and its ``utility``."""
 
-    __slots__ = ()
-
     def utility(self, labels: ArrayLike) -> Floats:
         """u(y): the targets whose expectation an optimal order sorts."""
         raise NotImplementedError
@@ -44,7 +43,7 @@ class Positional:
     def ideal(self, labels: ArrayLike) -> float:
         """The highest value that an order of these labels reaches."""
         utility = self.utility(labels)
-        return self.offset(labels) + float(np.sort(utility)[::-1] @ self.discount(len(utility)))
+        return self.offset(labels) + dot(np.sort(utility)[::-1], self.discount(len(utility)))
 
     def __call__(self, labels: ArrayLike, *, scores: ArrayLike | None = None, order: ArrayLike | None = None) -> float:
         """The value of an order, or of the scores (the mean over all orders that sort them)."""
@@ -53,19 +52,27 @@ class Positional:
         if (scores is None) == (order is None):
             raise TypeError(f"{self}: expected scores or an order, and not both")
         if order is not None:
-            return self.offset(labels) + float(utility[check_order(order, len(utility))] @ discount)
+            return self.offset(labels) + dot(utility[check_order(order, len(utility))], discount)
         by_score, starts = tie_groups(np.asarray(scores))
         if len(by_score) != len(utility):
             raise ValueError(f"{self}: {len(utility)} labels and {len(by_score)} scores")
         shared = np.repeat(group_means(discount, starts), np.diff(starts))
-        return self.offset(labels) + float(utility[by_score] @ shared)
+        return self.offset(labels) + dot(utility[by_score], shared)
 
     def __str__(self) -> str:
         return METRICS.name_of(self)
 
 
+def dot(utility: Floats, discount: Floats) -> float:
+    """Σ φ u, rounded once: the same bits in whatever order the documents come."""
+    return math.fsum((utility * discount).tolist())
+
+
 def as_labels(labels: ArrayLike, metric: Any) -> Floats:
     """The labels of one list as floats; NaN, infinite and negative ones are refused with their place."""
+    if isinstance(labels, np.ma.MaskedArray) and np.ma.getmaskarray(labels).any():
+        row = int(np.argmax(np.ma.getmaskarray(labels)))
+        raise ValueError(f"{metric}: document {row} has no label, which is not the same as a label 0")
     array = np.asarray(labels, dtype=np.float64)
     if array.ndim != 1:
         raise ValueError(f"{metric}: expected one label a document, got shape {array.shape}")
@@ -83,6 +90,12 @@ def gains(labels: ArrayLike, gain: Gain, metric: Any) -> Floats:
     """
     grades = as_labels(labels, metric)
     if gain == "exponential":
+        if len(grades) and grades.max() > 1000:
+            row = int(grades.argmax())
+            raise ValueError(
+                f"{metric}: the exponential gain of a label above 1000 is beyond all numbers; "
+                f"got {grades[row]:g} for document {row}"
+            )
         return np.exp2(grades) - 1
     if gain == "linear":
         return grades

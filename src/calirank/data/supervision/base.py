@@ -15,8 +15,11 @@ from calirank.data.ragged import (
     encode_ids,
     frozen,
     join_ids,
+    list_number,
     list_numbers,
     offsets_of,
+    refrozen,
+    same_bits,
     take_lists,
 )
 from calirank.names import did_you_mean
@@ -77,30 +80,40 @@ class Supervision:
         """Number of judgements of each query."""
         return np.diff(self.offsets)
 
+    def numbers(self, query: int) -> range:
+        """The numbers of the judgements of a query; a negative query counts from the end."""
+        query = list_number(query, len(self))
+        return range(int(self.offsets[query]), int(self.offsets[query + 1]))
+
     def probabilities(self, query: int) -> Floats:
         """Weights of the judgements of a query, divided by their sum."""
-        weight = self.weight[self.offsets[query] : self.offsets[query + 1]]
+        held = self.numbers(query)
+        weight = self.weight[held.start : held.stop]
         shares: Floats = weight / weight.sum()
         return shares
 
     def judgement(self, number: int) -> tuple[NDArray[Any], ...]:
-        """Payload arrays of one judgement (``offsets`` gives the numbers of a query's judgements)."""
+        """Payload arrays of one judgement (:meth:`numbers` gives those of a query)."""
         return tuple(array[self.starts[number] : self.starts[number + 1]] for array in self.payload)
 
     def items_of(self, query: int) -> int:
         """Number of documents of the query's list; before alignment, the number that the judgements mention."""
         if self.sizes is not None:
-            return int(self.sizes[query])
-        first, last = self.starts[self.offsets[query]], self.starts[self.offsets[query + 1]]
+            return int(self.sizes[list_number(query, len(self))])
+        held = self.numbers(query)
+        first, last = self.starts[held.start], self.starts[held.stop]
         return 1 + max((int(array[first:last].max(initial=-1)) for array in self._item_arrays()), default=-1)
 
     def _item_arrays(self) -> tuple[NDArray[Any], ...]:
         """Those payload arrays that hold positions of documents."""
         raise NotImplementedError
 
-    def select(self, queries: ArrayLike) -> Self:
-        """The supervision of these queries (numbers, in this order)."""
-        lists = np.asarray(queries, dtype=np.int64)
+    def select(self, queries: Any) -> Self:
+        """The supervision of these queries: a slice without a step (which copies nothing), a mask, or numbers."""
+        if isinstance(queries, slice):
+            return self._range(*queries.indices(len(self))[:2])
+        lists = np.asarray(queries)
+        lists = np.flatnonzero(lists) if lists.dtype.kind == "b" else lists.astype(np.int64)
         judgements, offsets = take_lists(self.offsets, lists)
         elements, starts = take_lists(self.starts, judgements)
         return self._build(
@@ -110,6 +123,18 @@ class Supervision:
             starts,
             [array[elements] for array in self.payload],
             None if self.sizes is None else self.sizes[lists],
+        )
+
+    def _range(self, first: int, last: int) -> Self:
+        offsets = self.offsets[first : last + 1]
+        starts = self.starts[offsets[0] : offsets[-1] + 1]
+        return self._build(
+            self.query_ids[first:last],
+            offsets - offsets[0],
+            self.weight[offsets[0] : offsets[-1]],
+            starts - starts[0],
+            [array[starts[0] : starts[-1]] for array in self.payload],
+            None if self.sizes is None else self.sizes[first:last],
         )
 
     @classmethod
@@ -159,16 +184,11 @@ class Supervision:
                 f"{type(self).__name__}: query {name.item() if isinstance(name, np.generic) else name!r} is not among "
                 f"the {len(query_ids)} queries of the data.{did_you_mean(str(name), map(str, query_ids.tolist()))}"
             )
-        place = np.full(len(query_ids), len(self), dtype=np.int64)  # the extra list is empty
-        place[ours] = np.arange(len(self))
-        extended = self._build(
-            np.concatenate([self.query_ids.astype(object), [None]]),
-            np.append(self.offsets, self.offsets[-1]),
-            self.weight,
-            self.starts,
-            self.payload,
-        )
-        return extended.select(place)
+        order = np.argsort(ours, kind="stable")
+        chosen = self.select(order)
+        counts = np.zeros(len(query_ids), dtype=np.int64)
+        np.add.at(counts, ours[order], chosen.counts)  # a query that we hold twice has the judgements of both
+        return self._build(query_ids, offsets_of(counts), chosen.weight, chosen.starts, chosen.payload)
 
     def _check_items(self) -> None:
         assert self.sizes is not None
@@ -215,20 +235,21 @@ class Supervision:
         return (
             isinstance(other, Supervision)
             and type(self) is type(other)
-            and all(
-                np.array_equal(a, b, equal_nan=a.dtype.kind == "f" == b.dtype.kind)
-                for a, b in zip(self._arrays(), other._arrays(), strict=True)
-            )
+            and all(map(same_bits, self._arrays(), other._arrays()))
         )
 
     def _arrays(self) -> tuple[NDArray[Any], ...]:
         return (self.query_ids, self.offsets, self.weight, self.starts, *self.payload)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(refrozen(state))
 
 
 # --- checks of what judgements are made from --------------------------------------------------------------------------
 
 
 def entries_by_query(query: Any, count: int, kind: str, entry: str) -> tuple[NDArray[Any], Ints]:
+    """The queries that the entries of a supervision name, and the number of each entry's query among them."""
     if query is None:
         return np.zeros(1 if count else 0, np.int64), np.zeros(count, np.int64)
     ids = as_ids(query, f"{kind}: query")
@@ -253,19 +274,21 @@ def judgement_weights(
     return weights
 
 
-def finite_weights(weight: ArrayLike | None, count: int, entry: str = "pair") -> Floats:
+def finite_weights(weight: ArrayLike | None, count: int, entry: str = "pair", name: str = "weight") -> Floats:
+    """A finite weight >= 0 for each entry, 1 where none are given; always the caller's no longer."""
     if weight is None:
         return np.ones(count)
-    weights = np.asarray(weight, dtype=np.float64)
+    weights = np.array(weight, dtype=np.float64)
     if weights.shape != (count,):
-        raise ValueError(f"weight: expected one number for each {entry}, that is {count}; got shape {weights.shape}")
+        raise ValueError(f"{name}: expected one number for each {entry}, that is {count}; got shape {weights.shape}")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
-        raise ValueError(f"weight: expected finite numbers >= 0; got {weights[bad[0]]} for {entry} {bad[0]}")
+        raise ValueError(f"{name}: expected finite numbers >= 0; got {weights[bad[0]]} for {entry} number {bad[0]}")
     return weights
 
 
 def float_table(values: ArrayLike, what: str) -> Floats:
+    """Values as float64; masked ones are NaN, infinite ones are refused."""
     if isinstance(values, np.ma.MaskedArray):
         table: Floats = np.ma.filled(values.astype(np.float64), np.nan)
     else:

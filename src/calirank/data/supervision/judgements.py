@@ -14,6 +14,7 @@ from calirank.data.ragged import (
     as_ids,
     list_numbers,
     offsets_of,
+    owned,
 )
 from calirank.data.supervision.base import Supervision, float_table, judgement_weights
 
@@ -33,7 +34,7 @@ class Judgements(Supervision):
     payload_names = ("labels",)
 
     def __init__(self, labels: Sequence[ArrayLike], weight: ArrayLike | None = None, *, query_ids: Any = None) -> None:
-        ids = as_ids(np.arange(len(labels)) if query_ids is None else query_ids, "query_ids")
+        ids = owned(as_ids(np.arange(len(labels)) if query_ids is None else query_ids, "query_ids"))
         if len(ids) != len(labels):
             raise ValueError(f"Judgements: expected one query id for each of {len(labels)} matrices, got {len(ids)}")
         matrices = [_label_matrix(matrix, query) for matrix, query in zip(labels, ids.tolist(), strict=True)]
@@ -79,13 +80,15 @@ class Judgements(Supervision):
 
     def matrix(self, query: int) -> Floats:
         """The labels of a query: a row for each judgement, a column for each document."""
-        first, last = self.offsets[query], self.offsets[query + 1]
-        return self.labels[self.starts[first] : self.starts[last]].reshape(int(last - first), self.items_of(query))
+        held = self.numbers(query)
+        labels = self.labels[self.starts[held.start] : self.starts[held.stop]]
+        return labels.reshape(len(held), self.items_of(query))
 
     def items_of(self, query: int) -> int:
-        if self.sizes is not None or self.offsets[query] == self.offsets[query + 1]:
-            return 0 if self.sizes is None else int(self.sizes[query])
-        return int(np.diff(self.starts)[self.offsets[query]])
+        held = self.numbers(query)
+        if self.sizes is not None or not held:
+            return super().items_of(query)
+        return int(self.starts[held.start + 1] - self.starts[held.start])
 
     def _item_arrays(self) -> tuple[NDArray[Any], ...]:
         return ()

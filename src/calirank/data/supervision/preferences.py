@@ -15,8 +15,14 @@ from calirank.data.ragged import (
     encode_ids,
     list_numbers,
     offsets_of,
+    whole_numbers,
 )
-from calirank.data.supervision.base import Supervision, entries_by_query, finite_weights, judgement_weights
+from calirank.data.supervision.base import (
+    Supervision,
+    entries_by_query,
+    finite_weights,
+    judgement_weights,
+)
 from calirank.names import did_you_mean
 
 
@@ -88,6 +94,8 @@ class Preferences(Supervision):
         """One matrix a query: entry [a, b] is the weight with which document a is preferred to b."""
         tables = [np.asarray(matrix, dtype=np.float64) for matrix in matrices]
         ids = as_ids(np.arange(len(tables)) if query_ids is None else query_ids, "query_ids")
+        if len(ids) != len(tables):
+            raise ValueError(f"Preferences: expected one query id for each of {len(tables)} matrices, got {len(ids)}")
         for table, name in zip(tables, ids, strict=True):
             if table.ndim != 2 or table.shape[0] != table.shape[1]:
                 raise ValueError(f"Preferences: query {name}: expected a square matrix, got shape {table.shape}")
@@ -96,39 +104,51 @@ class Preferences(Supervision):
                     f"Preferences: query {name}: the diagonal must be 0: no document is preferred to itself"
                 )
         found = [np.nonzero(table) for table in tables]
-        return cls(
-            np.concatenate([pair[0] for pair in found]) if found else [],
-            np.concatenate([pair[1] for pair in found]) if found else [],
-            np.concatenate([table[pair] for table, pair in zip(tables, found, strict=True)]) if found else [],
-            query=np.repeat(ids, [len(pair[0]) for pair in found]) if found else None,
+        if not found:
+            return cls([], [])
+        held = cls(
+            np.concatenate([pair[0] for pair in found]),
+            np.concatenate([pair[1] for pair in found]),
+            np.concatenate([table[pair] for table, pair in zip(tables, found, strict=True)]),
+            query=np.repeat(ids, [len(pair[0]) for pair in found]),
             dag=dag,
         )
+        return held._reordered(ids)  # with the queries that have no preference
 
     @property
     def better(self) -> Ints:
+        """The preferred document of each edge."""
         return self.payload[0]
 
     @property
     def worse(self) -> Ints:
+        """The other document of each edge."""
         return self.payload[1]
 
     @property
     def edge_weight(self) -> Floats:
+        """The weight of each edge."""
         return self.payload[2]
 
     def _item_arrays(self) -> tuple[NDArray[Any], ...]:
         return self.payload[:2]
 
+    def _moved(
+        self, query_ids: NDArray[Any], offsets: Ints, sizes: Ints, first_document: Ints, move: Ints
+    ) -> Preferences:
+        moved = super()._moved(query_ids, offsets, sizes, first_document, move)
+        order = np.lexsort((moved.worse, moved.better, list_numbers(moved.starts)))
+        return self._build(query_ids, offsets, moved.weight, moved.starts, [a[order] for a in moved.payload], sizes)
+
     def edges(self, query: int) -> list[tuple[Ints, Ints, Floats]]:
         """(better, worse, weight) of each judgement of a query."""
-        numbers = range(int(self.offsets[query]), int(self.offsets[query + 1]))
-        return [(b, w, v) for b, w, v in map(self.judgement, numbers)]
+        return [(b, w, v) for b, w, v in map(self.judgement, self.numbers(query))]
 
     def matrix(self, query: int) -> Floats:
         """W[a, b]: the weight with which a is preferred to b, averaged over the judges by their weights."""
         items = self.items_of(query)
         total = np.zeros((items, items))
-        if self.offsets[query] < self.offsets[query + 1]:
+        if self.numbers(query):
             for share, (better, worse, weight) in zip(self.probabilities(query), self.edges(query), strict=True):
                 total[better, worse] += share * weight
         return total
@@ -187,7 +207,8 @@ def find_cycle(better: Sequence[int], worse: Sequence[int]) -> list[int]:
 def _judge_weights(names: NDArray[Any], given: Mapping[Any, float]) -> Floats:
     """The weight of each judge; a judge who has no preference at all is an error, because it is likely a slip."""
     listed = names.tolist()
-    unknown = next((name for name in given if name not in listed), None)
+    known = set(listed)
+    unknown = next((name for name in given if name not in known), None)
     if unknown is not None:
         raise ValueError(
             f"Preferences: judge_weight names judge {unknown!r}, who prefers nothing."
@@ -197,10 +218,7 @@ def _judge_weights(names: NDArray[Any], given: Mapping[Any, float]) -> Floats:
 
 
 def _positions(values: ArrayLike, what: str) -> Ints:
-    array = np.asarray(values)
-    if array.ndim != 1 or (len(array) and array.dtype.kind not in "iu"):
-        raise TypeError(f"Preferences: {what} must be whole numbers, positions in the list; got {array.dtype}")
-    array = array.astype(np.int64)
+    array = whole_numbers(values, f"Preferences: {what} (positions in the list)")
     if len(array) and array.min() < 0:
         raise ValueError(f"Preferences: documents are numbered from 0; got {array.min()} in {what}")
     return array

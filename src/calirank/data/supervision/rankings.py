@@ -14,8 +14,14 @@ from calirank.data.ragged import (
     list_numbers,
     offsets_of,
     take_lists,
+    whole_numbers,
 )
-from calirank.data.supervision.base import Supervision, entries_by_query, float_table, judgement_weights
+from calirank.data.supervision.base import (
+    Supervision,
+    entries_by_query,
+    float_table,
+    judgement_weights,
+)
 
 
 class Rankings(Supervision):
@@ -54,10 +60,16 @@ class Rankings(Supervision):
         cls, items: ArrayLike, levels: ArrayLike, starts: ArrayLike, weight: ArrayLike | None = None, query: Any = None
     ) -> Rankings:
         """From flat arrays: entry j ranks ``items[starts[j]:starts[j + 1]]``, best first; equal levels are tied."""
+        flat = [
+            whole_numbers(v, f"Rankings: {n}") for n, v in (("items", items), ("levels", levels), ("starts", starts))
+        ]
+        if len(flat[0]) != len(flat[1]):
+            raise ValueError(f"Rankings: {len(flat[0])} items and {len(flat[1])} levels")
+        ends = flat[2]
+        if not len(ends) or ends[0] != 0 or ends[-1] != len(flat[0]) or (ends[1:] < ends[:-1]).any():
+            raise ValueError(f"Rankings: starts must rise from 0 to the number of items, {len(flat[0])}")
         self = cls.__new__(cls)
-        self._take(
-            np.asarray(items, np.int64), np.asarray(levels, np.int64), np.asarray(starts, np.int64), weight, query
-        )
+        self._take(flat[0], flat[1], ends, weight, query)
         return self
 
     @classmethod
@@ -113,10 +125,15 @@ class Rankings(Supervision):
     def _item_arrays(self) -> tuple[NDArray[Any], ...]:
         return self.payload[:1]
 
+    def _moved(self, query_ids: NDArray[Any], offsets: Ints, sizes: Ints, first_document: Ints, move: Ints) -> Rankings:
+        moved = super()._moved(query_ids, offsets, sizes, first_document, move)
+        items, levels = _canonical(moved.items, moved.levels, list_numbers(moved.starts))
+        return self._build(query_ids, offsets, moved.weight, moved.starts, [items, levels], sizes)
+
     def orders(self, query: int) -> list[tuple[Any, ...]]:
         """The rankings of a query, each a tuple of documents, best first; tied documents are a tuple inside it."""
         found = []
-        for number in range(int(self.offsets[query]), int(self.offsets[query + 1])):
+        for number in self.numbers(query):
             items, levels = self.judgement(number)
             bounds = np.flatnonzero(np.diff(levels)) + 1
             groups = np.split(items, bounds) if len(items) else []
@@ -125,12 +142,11 @@ class Rankings(Supervision):
 
     def ranks(self, query: int) -> Floats:
         """A row a judgement: the level of each document from 0 (best), NaN where it is not ranked."""
-        first, last = int(self.offsets[query]), int(self.offsets[query + 1])
-        table = np.full((last - first, self.items_of(query)), np.nan)
-        inside = slice(int(self.starts[first]), int(self.starts[last]))
-        table[list_numbers(self.starts[first : last + 1] - self.starts[first]), self.items[inside]] = self.levels[
-            inside
-        ]
+        held = self.numbers(query)
+        starts = self.starts[held.start : held.stop + 1]
+        inside = slice(int(starts[0]), int(starts[-1]))
+        table = np.full((len(held), self.items_of(query)), np.nan)
+        table[list_numbers(starts - starts[0]), self.items[inside]] = self.levels[inside]
         return table
 
 

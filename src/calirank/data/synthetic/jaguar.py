@@ -56,7 +56,7 @@ class Jaguar:
     noise_features: int = 2
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", relative_weights(self.weights, 1, "jaguar: weights"))
+        object.__setattr__(self, "weights", relative_weights(self.weights, "jaguar: weights"))
         whole(self.each, 1, "jaguar: each")
         whole(self.irrelevant, 0, "jaguar: irrelevant")
         whole(self.noise_features, 0, "jaguar: noise_features")

@@ -61,7 +61,7 @@ class VoterRankings:
 
     def __post_init__(self) -> None:
         whole(self.items, 2, "rankings: items")
-        object.__setattr__(self, "weights", relative_weights(self.weights, 1, "rankings: weights"))
+        object.__setattr__(self, "weights", relative_weights(self.weights, "rankings: weights"))
         if len(self.weights) > self.items:
             raise ValueError(
                 f"rankings: weights: {self.items} items have {self.items} centres; got {len(self.weights)}"

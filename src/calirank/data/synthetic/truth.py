@@ -105,13 +105,13 @@ def between(value: Any, low: float, high: float, what: str) -> float:
     return float(value)
 
 
-def relative_weights(values: Any, least: int, what: str) -> tuple[float, ...]:
-    """At least ``least`` positive numbers; only their ratios count: 7 and 5 mean the probabilities 7/12 and 5/12."""
+def relative_weights(values: Any, what: str) -> tuple[float, ...]:
+    """Positive numbers, at least one; only their ratios count: 7 and 5 mean the probabilities 7/12 and 5/12."""
     if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
         raise TypeError(f"{what}: expected a list of numbers, got {values!r}")
     weights = tuple(between(value, -np.inf, np.inf, what) for value in values)
-    if len(weights) < least or not all(0 < weight < np.inf for weight in weights):
-        raise ValueError(f"{what}: expected at least {least} finite numbers > 0, got {list(weights)}")
+    if not weights or not all(0 < weight < np.inf for weight in weights):
+        raise ValueError(f"{what}: expected at least one finite number > 0, got {list(weights)}")
     return weights
 
 
