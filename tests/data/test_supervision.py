@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -57,6 +58,8 @@ def test_ids_are_coded_by_first_appearance(values: list[Any]) -> None:
         (np.ma.masked_array([1, 2], [False, True]), "missing at position 1"),
         ([1, np.nan], "missing at position 1"),
         (np.array(["2020", "NaT"], "M8[D]"), "missing at position 1"),
+        (["a", pd.NA], "missing at position 1"),
+        ([pd.NaT], "missing at position 0"),
         ([True, 1], "got True at 0"),
         (["a\0"], "must not end with a NUL"),
         ([b"\xff"], "UTF-8 text at position 0"),
@@ -72,6 +75,7 @@ def test_ids_are_never_rounded_cut_or_merged() -> None:
         assert as_ids(values, "ids").tolist() == values
         assert encode_ids(as_ids(values, "ids"))[1].tolist() == list(range(len(values)))
     assert as_ids([1.0, 2], "ids").dtype == np.int64
+    assert as_ids(["NaT", "<NA>", "nan"], "ids").tolist() == ["NaT", "<NA>", "nan"]
 
 
 def test_ids_of_other_types() -> None:

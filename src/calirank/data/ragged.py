@@ -157,7 +157,11 @@ def _tidy_id(value: Any, position: int, what: str) -> Any:
             value = value.decode("utf-8")
         except UnicodeDecodeError:
             raise ValueError(f"{what}: expected UTF-8 text at position {position}, got {value!r}") from None
-    if value is None or (isinstance(value, float) and math.isnan(value)) or str(value) in ("NaT", "<NA>"):
+    if (
+        value is None
+        or (isinstance(value, float) and math.isnan(value))
+        or type(value).__name__ in ("NaTType", "NAType")
+    ):
         raise ValueError(f"{what}: an identifier is missing at position {position} (got {value!r})")
     if isinstance(value, bool):
         raise TypeError(f"{what}: an identifier is a number, text or another hashable value; got {value} at {position}")
