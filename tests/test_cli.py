@@ -43,7 +43,7 @@ def calirank(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         out, err = capsys.readouterr()
         return status, out, err
 
-    yield run  # type: ignore[misc]
+    yield run
     cr.set_threads(None)
 
 

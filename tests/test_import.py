@@ -207,7 +207,7 @@ def test_every_public_name_is_there_and_is_listed() -> None:
         assert getattr(calirank, name) is not None
         assert name in dir(calirank)
     with pytest.raises(AttributeError, match=r"has no attribute 'RankingDate'\. Did you mean 'RankingData'"):
-        calirank.RankingDate  # noqa: B018
+        calirank.RankingDate  # noqa: B018 - the look-up itself is what fails
 
 
 def test_the_import_takes_little_longer_than_that_of_numpy() -> None:

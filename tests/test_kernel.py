@@ -444,7 +444,7 @@ def test_results_do_not_depend_on_the_number_of_threads(load: Load) -> None:
     for threads in (1, 2, 5):
         set_threads(threads)
         out = np.full(len(offsets) - 1, np.nan)
-        run_ranges(lambda a, b, out=out: module.norms(values, offsets, out, a, b), offsets)  # type: ignore[misc]
+        run_ranges(lambda a, b, out=out: module.norms(values, offsets, out, a, b), offsets)
         assert np.array_equal(out, wanted)
 
 
@@ -466,7 +466,7 @@ def test_results_come_in_the_order_of_the_tasks() -> None:
         time.sleep(0.001 * (number % 3))
         return number
 
-    assert run_tasks([lambda number=number: task(number) for number in range(30)]) == list(range(30))  # type: ignore[misc]
+    assert run_tasks([lambda number=number: task(number) for number in range(30)]) == list(range(30))
     assert run_tasks([]) == []
 
 
@@ -513,7 +513,7 @@ def test_ten_callers_share_the_pool() -> None:
     results: list[list[int]] = []
 
     def caller() -> None:
-        results.append(run_tasks([lambda number=number: number * number for number in range(50)]))  # type: ignore[misc]
+        results.append(run_tasks([lambda number=number: number * number for number in range(50)]))
 
     callers = [threading.Thread(target=caller) for _ in range(10)]
     for thread in callers:
@@ -692,7 +692,7 @@ def test_set_threads_wants_a_whole_number_or_none(wrong: Any) -> None:
 
 def test_threads_come_from_the_call_the_environment_or_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CALIRANK_THREADS", "7")
-    set_threads(np.int64(2))  # type: ignore[arg-type]
+    set_threads(np.int64(2))
     assert get_threads() == 2
     assert type(get_threads()) is int
     set_threads(None)
@@ -715,7 +715,7 @@ def test_the_number_of_threads_may_change_while_others_work() -> None:
     def work() -> None:
         try:
             while not done.is_set():
-                assert run_tasks([lambda number=number: number for number in range(6)]) == list(range(6))  # type: ignore[misc]
+                assert run_tasks([lambda number=number: number for number in range(6)]) == list(range(6))
         except BaseException as error:
             problems.append(error)
 

@@ -118,7 +118,7 @@ def test_the_grammar_by_example(text: str, tree: Name | Sum | None) -> None:
 
 
 def test_numbers_keep_their_type() -> None:
-    whole, decimal = parse("f(10, 10.0)").arguments  # type: ignore[union-attr]
+    whole, decimal = parse("f(10, 10.0)").arguments
     assert (type(whole), type(decimal)) == (int, float)
 
 
@@ -195,7 +195,7 @@ def test_any_text_is_read_or_refused_with_a_value_error(text: str) -> None:
 
 def test_a_name_is_text() -> None:
     with pytest.raises(TypeError, match="a name is text, such as 'ndcg@10'; got 10 of type int"):
-        parse(10)  # type: ignore[arg-type]
+        parse(10)
 
 
 def test_deep_nesting_is_an_error_and_no_crash() -> None:
@@ -423,7 +423,7 @@ def test_equal_names_give_equal_objects_of_the_same_types() -> None:
 
 
 def test_values_from_numpy_are_named_like_python_ones() -> None:
-    assert METRICS.name_of(DCG(k=np.int64(5), base=np.float32(0.5))) == "dcg(base=0.5)@5"  # type: ignore[arg-type]
+    assert METRICS.name_of(DCG(k=np.int64(5), base=np.float32(0.5))) == "dcg(base=0.5)@5"
 
 
 def test_a_truth_value_is_not_taken_for_the_number_it_equals() -> None:
@@ -485,11 +485,11 @@ def test_errors_in_loss_names(name: str, problem: str) -> None:
 
 def test_what_is_no_name_and_what_has_no_name() -> None:
     with pytest.raises(TypeError, match="expected the name of a metric as text; got 5 of type int"):
-        METRICS.build(5)  # type: ignore[arg-type]
+        METRICS.build(5)
     with pytest.raises(TypeError, match="is no registered metric"):
         METRICS.name_of(SmoothHinge())
     with pytest.raises(TypeError, match="is no registered metric"):
-        METRICS.name_of(NDCG(gain=abs))  # type: ignore[arg-type]
+        METRICS.name_of(NDCG(gain=abs))
     with pytest.raises(ValueError, match="a sum of sums"):
         METRICS.name_of(MetricSum(((1.0, MetricSum(((2.0, NDCG()),))), (1.0, ERR()))))
 
@@ -571,7 +571,7 @@ def test_a_lazy_table_is_filled_when_it_is_first_used(tmp_path: Any, monkeypatch
     monkeypatch.syspath_prepend(tmp_path)
     import sys
 
-    import tables_of_the_test  # type: ignore[import-not-found]
+    import tables_of_the_test
 
     assert "lazily_registered" not in sys.modules
     assert tables_of_the_test.TABLE.build("late@7") == 7

@@ -296,7 +296,7 @@ def test_spaces_that_are_refused(name: str | Blocks, n: int, problem: str) -> No
 def test_blocks_that_are_refused() -> None:
     for sizes in ((), (0, 1), (1.5, 1), (-1,)):
         with pytest.raises(ValueError, match="blocks have whole numbers of items, at least 1 each"):
-            Blocks(sizes)  # type: ignore[arg-type]
+            Blocks(sizes)
     with pytest.raises(ValueError, match="an order of 3 items was expected"):
         Blocks((1, 2)).canonical((0, 1))
 

@@ -248,7 +248,7 @@ def test_unknown_endings_and_names_are_refused_with_the_nearest(tmp_path: Path) 
     with pytest.raises(ValueError, match=r"no format is called 'parket'. Did you mean 'parquet'"):
         cr.write(data, tmp_path / "a", "parket")
     with pytest.raises(TypeError, match="format: expected a name, such as 'parquet'; got 3"):
-        cr.read(tmp_path / "a", 3)  # type: ignore[arg-type]
+        cr.read(tmp_path / "a", 3)
     (tmp_path / "a.xyz").write_text("a b c\n")
     with pytest.raises(ValueError, match=r"a\.xyz: the ending \.xyz tells no format"):
         cr.read(tmp_path / "a.xyz")

@@ -762,9 +762,9 @@ def test_no_attribute_can_be_set() -> None:
 
 def test_what_is_no_ranking_data_is_refused() -> None:
     with pytest.raises(TypeError, match=r"expected RankingData, got str 'train.txt'; cr\.read\(path\) reads a file"):
-        cr.describe("train.txt")  # type: ignore[arg-type]
+        cr.describe("train.txt")
     with pytest.raises(TypeError, match="expected RankingData, got int '5'"):
-        cr.concatenate([cr.RankingData(y=[0], sizes=[1]), 5])  # type: ignore[list-item]
+        cr.concatenate([cr.RankingData(y=[0], sizes=[1]), 5])
 
 
 def test_posterior_is_only_for_data_of_known_truth() -> None:

@@ -329,7 +329,7 @@ def test_any_text_is_read_or_refused_with_the_name_of_the_file(text: str, form: 
     try:
         data = read(text, form=form)
     except ValueError as error:
-        assert str(error).startswith("<stream>")  # noqa: PT017
+        assert str(error).startswith("<stream>")
     else:
         assert max(map(len, data.rankings.orders(0))) > 0
 

@@ -222,7 +222,7 @@ def test_a_stated_row_is_what_enumeration_finds(row: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_scenario_states_its_values_on_the_page_and_in_its_docstring(name: str) -> None:
     on_page = [row for row in ROWS if re.match(rf"{name}(\(|$)", row[0])]
-    assert on_page == rows_of_docstring(SCENARIOS[name])  # type: ignore[arg-type]
+    assert on_page == rows_of_docstring(SCENARIOS[name])
     assert on_page
     assert f"## {name}:" in PAGE.read_text(encoding="utf-8")
     for row in on_page:
@@ -724,7 +724,7 @@ def test_parameters_stand_in_the_name_or_as_keywords_or_in_an_object() -> None:
     assert data.equals(cr.synthetic("jaguar", queries=5, weights=np.array([3, 2]), each=1))
     assert data.equals(cr.synthetic(Jaguar((3, 2), 1), queries=5))
     assert cr.synthetic("grades", queries=3, items=[2, 4]).equals(cr.synthetic(Grades(items=(2, 4)), queries=3))
-    assert Jaguar([3, 2]) == Jaguar((3.0, 2.0))  # type: ignore[arg-type]
+    assert Jaguar([3, 2]) == Jaguar((3.0, 2.0))
 
 
 @pytest.mark.parametrize(
@@ -780,16 +780,16 @@ def test_a_bad_argument_is_refused_with_what_was_expected(arguments: tuple[Any, 
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda: cr.synthetic(5), "expected a name or a scenario, got int"),  # type: ignore[arg-type]
+        (lambda: cr.synthetic(5), "expected a name or a scenario, got int"),
         (lambda: cr.synthetic(Jaguar(), each=3), "each goes with a name"),
-        (lambda: cr.synthetic("grades", queries=2.5), "queries: expected a whole number"),  # type: ignore[arg-type]
+        (lambda: cr.synthetic("grades", queries=2.5), "queries: expected a whole number"),
         (lambda: cr.synthetic("grades", queries=True), "queries: expected a whole number"),
-        (lambda: cr.synthetic("grades", seed="1"), "seed .or a numpy.random.Generator.: expected"),  # type: ignore[arg-type]
-        (lambda: cr.synthetic("grades", seed=None), "seed"),  # type: ignore[arg-type]
-        (lambda: Grades(items=2.5), "items: expected a whole number, got 2.5"),  # type: ignore[arg-type]
-        (lambda: Grades(noise="1"), "noise: expected a number"),  # type: ignore[arg-type]
-        (lambda: Jaguar(weights="12"), "weights: expected a list of numbers"),  # type: ignore[arg-type]
-        (lambda: Jaguar(weights=3), "weights: expected a list of numbers"),  # type: ignore[arg-type]
+        (lambda: cr.synthetic("grades", seed="1"), "seed .or a numpy.random.Generator.: expected"),
+        (lambda: cr.synthetic("grades", seed=None), "seed"),
+        (lambda: Grades(items=2.5), "items: expected a whole number, got 2.5"),
+        (lambda: Grades(noise="1"), "noise: expected a number"),
+        (lambda: Jaguar(weights="12"), "weights: expected a list of numbers"),
+        (lambda: Jaguar(weights=3), "weights: expected a list of numbers"),
     ],
 )
 def test_a_value_of_the_wrong_type_is_refused(made: Callable[[], Any], message: str) -> None:
@@ -802,12 +802,12 @@ def test_a_value_of_the_wrong_type_is_refused(made: Callable[[], Any], message: 
     [
         lambda: Grades(noise=math.nan),
         lambda: Grades(noise=math.inf),
-        lambda: Grades(items=(1, 2, 3)),  # type: ignore[arg-type]
+        lambda: Grades(items=(1, 2, 3)),
         lambda: Jaguar(weights=(1.0, math.inf)),
         lambda: Jaguar(weights=(1.0, math.nan)),
         lambda: CyclicPreferences(cycle=math.nan),
-        lambda: CyclicPreferences(graph="tree"),  # type: ignore[arg-type]
-        lambda: VoterRankings(model="normal"),  # type: ignore[arg-type]
+        lambda: CyclicPreferences(graph="tree"),
+        lambda: VoterRankings(model="normal"),
     ],
 )
 def test_objects_check_their_parameters_too(made: Callable[[], Any]) -> None:

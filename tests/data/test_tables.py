@@ -568,7 +568,7 @@ def test_files_of_others_take_the_arguments_of_frames(tmp_path: Any) -> None:
     with pytest.raises(ValueError, match=r"frame.parquet has no column 'qid'\."):
         cr.read_parquet(tmp_path / "frame.parquet")
     with pytest.raises(TypeError, match="no argument is called 'querry'"):
-        cr.read_parquet(tmp_path / "frame.parquet", querry="query")  # type: ignore[call-arg]
+        cr.read_parquet(tmp_path / "frame.parquet", querry="query")
 
 
 def test_an_argument_goes_before_the_note(tmp_path: Any) -> None:

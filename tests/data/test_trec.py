@@ -240,7 +240,7 @@ def test_a_run_does_not_change() -> None:
     with pytest.raises(ValueError, match="read-only"):
         run.score[0] = 9
     with pytest.raises(AttributeError, match="score"):
-        run.score = scores  # type: ignore[misc]
+        run.score = scores
 
 
 def test_runs_are_equal_when_all_in_them_is() -> None:
@@ -275,7 +275,7 @@ def test_wrong_runs_are_refused() -> None:
     with pytest.raises(ValueError, match="got a masked array"):
         cr.Run([1], [1], np.ma.masked_invalid([np.nan]))
     with pytest.raises(TypeError, match="name: expected text, got 5"):
-        cr.Run([1], [1], [1], name=5)  # type: ignore[arg-type]
+        cr.Run([1], [1], [1], name=5)
 
 
 # --- wrong files -----------------------------------------------------------------------------------------------------

@@ -137,6 +137,7 @@ def describe(data: RankingData) -> Description:
     """
     sizes = as_data(data).sizes
     lengths = (sizes.min(), np.median(sizes), sizes.mean(), sizes.max()) if len(sizes) else (0, 0, 0, 0)
+    low, median, mean, high = map(float, lengths)
     held = next((h for h in (data.judges, data.rankings, data.preferences) if h is not None), None)
     distinct, codes = encode_ids(data.query_ids)
     repeats = np.bincount(codes, minlength=len(distinct)) > 1
@@ -146,7 +147,7 @@ def describe(data: RankingData) -> Description:
         features=data.n_features,
         sparse=data.X is not None and not isinstance(data.X, np.ndarray),
         supervision=data.supervision,
-        list_lengths=tuple(float(value) for value in lengths),  # type: ignore[arg-type]  # four of them
+        list_lengths=(low, median, mean, high),
         judgements=0 if held is None else len(held.weight),
         judged_entries=0 if held is None else len(held.payload[0]),
         categorical=tuple(data.feature_name(feature) for feature in data.categorical),
