@@ -167,7 +167,17 @@ def test_every_option_of_a_reader_can_be_given(calirank: Run, tmp_path: Path) ->
     assert json.loads(out)["queries"] == 2
     for wrong in ("form", "=counts"):
         status, _, err = calirank("describe", tmp_path / "games.csv", "--format", "preferences", "-o", wrong)
-        assert (status, "-o takes NAME=VALUE" in err) == (2, True)
+        assert (status, "an option is NAME=VALUE" in err) == (2, True)
+
+
+def test_options_of_the_writer_can_be_given(calirank: Run, letor: Path, tmp_path: Path) -> None:
+    status, _, err = calirank("convert", letor, tmp_path / "lgb.txt", "--to-option", "groups=true")
+    assert status == 0, err
+    assert (tmp_path / "lgb.txt.query").read_text() == "2\n1\n"
+    _, out, _ = calirank("describe", tmp_path / "lgb.txt", "--json")
+    assert json.loads(out)["queries"] == 2
+    status, _, err = calirank("convert", letor, tmp_path / "lgb.txt", "--to-option", "group=true")
+    assert (status, "has no option 'group'" in err) == (2, True), err
 
 
 def test_files_that_are_read_at_random_are_not_compressed(calirank: Run, letor: Path, tmp_path: Path) -> None:

@@ -170,6 +170,12 @@ More = Annotated[
     list[str] | None,
     typer.Option("--option", "-o", metavar="NAME=VALUE", help="Another option of the format's reader: -o form=counts."),
 ]
+ToMore = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--to-option", metavar="NAME=VALUE", help="An option of the output's writer: --to-option groups=true."
+    ),
+]
 GroupRows = Annotated[bool, typer.Option("--group-rows", help="Group the rows of a query that do not lie together.")]
 
 
@@ -220,6 +226,7 @@ def convert(
     doc_id: DocId = None,
     group_rows: GroupRows = False,
     option: More = None,
+    to_option: ToMore = None,
     drop: Annotated[str, typer.Option(help="What may be lost if the output cannot hold it: names with commas.")] = "",
 ) -> None:
     """Convert ranking data from one format to another; nothing is lost silently."""
@@ -239,6 +246,7 @@ def convert(
             from_format=entry.name,
             to_format=to_format,
             read_options=options,
+            write_options=_named_options(to_option or []),
             drop=[name.strip() for name in drop.split(",") if name.strip()],
         )
     if target != "-":
@@ -250,7 +258,7 @@ _OPTIONS = ("base", "groups", "y", "qid", "doc_id", "group_rows")
 
 
 def _named_options(texts: list[str]) -> dict[str, Any]:
-    """Options of a reader from NAME=VALUE; values are JSON where they can be, else text.
+    """Options of a reader or writer from NAME=VALUE; values are JSON where they can be, else text.
 
     >>> _named_options(["form=counts", "blocks=[4, 4]", "a=home.team"])
     {'form': 'counts', 'blocks': [4, 4], 'a': 'home.team'}
@@ -259,7 +267,7 @@ def _named_options(texts: list[str]) -> dict[str, Any]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise ValueError(f'-o takes NAME=VALUE, such as -o form=counts; got "{text}"')
+            raise ValueError(f'an option is NAME=VALUE, such as -o form=counts; got "{text}"')
         try:
             found[name] = json.loads(value)
         except ValueError:

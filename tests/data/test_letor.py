@@ -927,3 +927,40 @@ def test_a_query_that_ends_one_file_and_begins_the_next_is_one(tmp_path: Path) -
 def test_a_base_other_than_0_and_1_is_refused() -> None:
     with pytest.raises(ValueError, match="base: expected 0 or 1, got 2"):
         written(read(EXAMPLE), base=2)
+
+
+def test_what_is_written_for_lightgbm_is_read_by_it_and_by_us(tmp_path: Path) -> None:
+    import lightgbm
+
+    X = np.array([[0.5, 0.0, 1.0], [0.25, 4.0, 0.0], [0.0, 2.0, 3.0]] * 40, np.float32)
+    labels = np.arange(120) % 3
+    data = cr.RankingData(
+        X, labels, sizes=[50, 40, 30], query_ids=["a", "b", "a"], doc_ids=[f"d{n}" for n in range(120)]
+    )
+    path = tmp_path / "train.txt"
+    cr.write_letor(data, path, groups=True)
+    assert (tmp_path / "train.txt.query").read_text() == "50\n40\n30\n"
+    again = cr.read_letor(path)
+    np.testing.assert_array_equal(again.X, data.X)
+    np.testing.assert_array_equal(again.y, data.y)
+    assert again.sizes.tolist() == [50, 40, 30]
+    theirs = lightgbm.Dataset(str(path), params={"verbose": -1, "min_data_in_bin": 1}).construct()
+    assert theirs.get_group().tolist() == [50, 40, 30]
+    assert theirs.get_label().tolist() == labels.tolist()
+    cr.write_letor(data, tmp_path / "t.txt.gz", groups=True)
+    assert (tmp_path / "t.txt.query").read_text() == "50\n40\n30\n"
+    text = io.BytesIO()
+    cr.write_letor(data, text, groups=tmp_path / "sizes")
+    assert text.getvalue() == path.read_bytes()
+    assert (tmp_path / "sizes").read_text() == "50\n40\n30\n"
+
+
+def test_wrong_files_for_the_sizes_that_are_written(tmp_path: Path) -> None:
+    data = cr.RankingData([[1.0]], [0], sizes=[1])
+    with pytest.raises(ValueError, match=r"no \.query file beside it; groups= takes its path"):
+        cr.write_letor(data, io.BytesIO(), groups=True)
+    with pytest.raises(TypeError, match="groups: expected True or the path"):
+        cr.write_letor(data, tmp_path / "a.txt", groups=[1])
+    with pytest.raises(ValueError, match="float32"):
+        cr.write_letor(cr.RankingData([[1e300]], [0], sizes=[1]), tmp_path / "a.txt", groups=True)
+    assert list(tmp_path.iterdir()) == []

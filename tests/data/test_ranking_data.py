@@ -282,6 +282,17 @@ def test_grouping_refuses_supervision_that_names_positions() -> None:
         )
 
 
+def test_grouping_refuses_a_known_distribution_too() -> None:
+    for supervision in ({"y": [0, 1, 2]}, {"judges": [[0], [1], [2]]}):
+        with pytest.raises(ValueError, match="group the rows first"):
+            cr.RankingData(
+                qid=[0, 1, 0],
+                group_rows=True,
+                posterior=cr.Judgements([[[0, 2]], [[1]]]),
+                **supervision,
+            )
+
+
 def test_grouping_moves_everything_that_belongs_to_a_document() -> None:
     data = cr.RankingData(
         sparse.csr_array(np.arange(4.0)[:, None]),
@@ -758,6 +769,8 @@ def test_no_attribute_can_be_set() -> None:
     for held in (data, data[0], data.replace(y=[1]), pickle.loads(pickle.dumps(data))):
         with pytest.raises(AttributeError, match=r"read-only; data\.replace\(y=\.\.\.\)"):
             held.y = np.array([2.0])
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            held.columns["c"] = np.array([2.0])
 
 
 def test_what_is_no_ranking_data_is_refused() -> None:

@@ -479,7 +479,13 @@ def _summing_to(sizes: Ints, rows: int, groups: str, name: str) -> Ints:
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-def write_letor(data: RankingData, target: Target, *, base: Literal[0, 1] | None = None) -> None:
+def write_letor(
+    data: RankingData,
+    target: Target,
+    *,
+    base: Literal[0, 1] | None = None,
+    groups: bool | str | os.PathLike[str] = False,
+) -> None:
     r"""Write LETOR text to a path (``.gz``, ``.xz``, ``.bz2`` and ``.zst`` compress), ``"-"`` or an open stream.
 
     Labels and float32 features are the shortest decimals that :func:`read_letor` reads back as the same floats; it
@@ -491,6 +497,10 @@ def write_letor(data: RankingData, target: Target, *, base: Literal[0, 1] | None
     of sparse rows does not show how many features there are: where no row stores the last ones, reading must be told by
     ``n_features=`` or ``like=``.
 
+    ``groups`` writes the form that LightGBM reads: no ``qid:`` and no comments, and the number of documents of each
+    query, one a line, in the file that it names, or for ``True`` in the one with ``.query`` after the target's name,
+    where LightGBM and :func:`read_letor` find it. The names of queries and documents are then left out as well.
+
     >>> import io
     >>> text = io.StringIO()
     >>> write_letor(RankingData([[0.1, 2.0], [0.0, 1e-7]], [1, 0.5], qid=[4, 4], doc_ids=["A", "B"]), text)
@@ -500,8 +510,13 @@ def write_letor(data: RankingData, target: Target, *, base: Literal[0, 1] | None
     """
     _refuse_unsayable(data)
     first = data.feature_base if base is None else _first_feature(base, "0 or 1")
-    query_ids = _tokens(distinct_queries(data, "write_letor"), "query id", " \n#")
-    doc_ids = None if data.doc_ids is None else _tokens(map(str, data.doc_ids.tolist()), "document id", " \n")
+    doc_ids = None
+    if groups is not False:
+        query_fields, sizes_target = [""] * len(data), _sizes_target(target, groups)
+    else:
+        query_fields = [f" qid:{name}" for name in _tokens(distinct_queries(data, "write_letor"), "query id", " \n#")]
+        if data.doc_ids is not None:
+            doc_ids = _tokens(map(str, data.doc_ids.tolist()), "document id", " \n")
     step = max(1, _WRITTEN // max(1, data.n_features if isinstance(data.X, np.ndarray) else 100))
     with atomic_write(target, "wb") as out:
         for start in range(0, data.n_docs, step):
@@ -509,12 +524,25 @@ def write_letor(data: RankingData, target: Target, *, base: Literal[0, 1] | None
             queries = np.searchsorted(data.offsets, np.arange(rows.start, rows.stop), side="right") - 1
             labels = _shortest(cast("NDArray[Any]", data.y)[rows]).tolist()
             lines = [
-                f"{y} qid:{query_ids[q]}{x}"
-                for y, q, x in zip(labels, queries, _rows_of(data, rows, first), strict=True)
+                f"{y}{query_fields[q]}{x}" for y, q, x in zip(labels, queries, _rows_of(data, rows, first), strict=True)
             ]
             if doc_ids is not None:
                 lines = [f"{line} #docid = {doc}" for line, doc in zip(lines, doc_ids[rows], strict=True)]
             out.write(("\n".join(lines) + "\n").encode())
+        if groups is not False:  # when the text is complete and not yet in its place
+            with atomic_write(sizes_target, "w") as sizes:
+                sizes.writelines(f"{size}\n" for size in data.sizes.tolist())
+
+
+def _sizes_target(target: Target, groups: object) -> str:
+    """The file for the sizes of the queries."""
+    if isinstance(groups, (str, os.PathLike)):
+        return os.fspath(groups)
+    if groups is not True:
+        raise TypeError(f"groups: expected True or the path of a file for the sizes, got {groups!r}")
+    if not is_path(target):
+        raise ValueError(f"{name_of(target)}: what is no path has no .query file beside it; groups= takes its path")
+    return f"{without_compression_suffix(name_of(target))}.query"
 
 
 def _refuse_unsayable(data: RankingData) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -69,8 +70,8 @@ class RankingData:
     doc_ids: NDArray[Any] | None
     feature_names: tuple[str, ...] | None
     categorical: tuple[int, ...]
-    categories: dict[int, tuple[Any, ...]]
-    columns: dict[str, NDArray[Any]]
+    categories: Mapping[int, tuple[Any, ...]]
+    columns: Mapping[str, NDArray[Any]]
     query_weight: Floats | None
     doc_weight: Floats | None
     judges: Judgements | None
@@ -154,13 +155,14 @@ class RankingData:
             raise ValueError(f"feature_base: expected 0 or 1, got {feature_base!r}")
         self.feature_base = int(feature_base)
 
-        if judges is not None and not isinstance(judges, Judgements):
-            judges = Judgements.from_matrix(arranged(judge_table(judges, n_docs)), bounds, ids)
-        elif permutation is not None and any(part is not None for part in (judges, preferences, rankings)):
+        by_position = [held for held in (judges, preferences, rankings, posterior) if isinstance(held, Supervision)]
+        if permutation is not None and by_position:
             raise ValueError(
                 "group_rows moves documents, so judgements that name documents by position would point elsewhere; "
                 "group the rows first, then give the supervision to data.replace(...)"
             )
+        if judges is not None and not isinstance(judges, Judgements):
+            judges = Judgements.from_matrix(arranged(judge_table(judges, n_docs)), bounds, ids)
         kinds = [
             n
             for n, v in (("y", y), ("judges", judges), ("preferences", preferences), ("rankings", rankings))
@@ -176,7 +178,8 @@ class RankingData:
         self._seal()
 
     def _seal(self) -> RankingData:
-        """From now on no attribute can be set."""
+        """From now on no attribute can be set, and no column be exchanged."""
+        self.columns, self.categories = MappingProxyType(self.columns), MappingProxyType(self.categories)
         self._sealed = True
         return self
 
@@ -443,9 +446,14 @@ class RankingData:
         same_rows = "offsets" not in changes and changed.n_docs == self.n_docs
         return changed._with_source_rows(self.source_rows if same_rows else None)
 
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in self.__dict__.items() if name != "_sealed"}
+        return {**state, "columns": dict(self.columns), "categories": dict(self.categories)}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(refrozen(state))
-        self.__dict__["X"] = frozen_features(self.X)
+        self.X = frozen_features(self.X)
+        self._seal()
 
     def equals(self, other: object) -> bool:
         """Whether the other data has the same arrays, bit for bit, and the same names and supervision."""
