@@ -28,9 +28,11 @@ _HOME = {
     "calirank.data.describe": ("describe",),
     "calirank.data.synthetic": ("synthetic",),
     "calirank.metrics": ("metric",),
+    "calirank.evaluation.evaluate": ("evaluate",),
+    "calirank.evaluation.compare": ("compare",),
 }
 _HOME_OF = {name: module for module, names in _HOME.items() for name in names}
-_MODULES = ("data", "guarantees", "metrics", "names", "orders")
+_MODULES = ("data", "evaluation", "guarantees", "metrics", "names", "orders")
 
 __all__ = ["__version__", *_MODULES, *_HOME_OF]  # noqa: PLE0604 - the tables above hold only strings
 
@@ -54,6 +56,7 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from calirank import data as data
+    from calirank import evaluation as evaluation
     from calirank import guarantees as guarantees
     from calirank import metrics as metrics
     from calirank import names as names
@@ -91,5 +94,7 @@ if TYPE_CHECKING:
     from calirank.data.trec import read_run as read_run
     from calirank.data.trec import write_qrels as write_qrels
     from calirank.data.trec import write_run as write_run
+    from calirank.evaluation.compare import compare as compare
+    from calirank.evaluation.evaluate import evaluate as evaluate
     from calirank.guarantees import Guarantee as Guarantee
     from calirank.metrics import metric as metric

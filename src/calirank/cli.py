@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -253,6 +253,168 @@ def convert(
         _say(f"wrote {data!r} to {target}")
 
 
+# --- evaluating ------------------------------------------------------------------------------------------------------
+
+
+def _one_of(*options: str, **spellings: str) -> Callable[[str], str]:
+    """A parser of an option with these values; ``spellings`` are other words for some of them."""
+
+    def parse(text: str) -> str:
+        found = spellings.get(text.lower(), text.lower())
+        if found not in options:
+            raise typer.BadParameter(f'expected {", ".join(options[:-1])} or {options[-1]}, got "{text}"')
+        return found
+
+    return parse
+
+
+_OUTPUT = ("table", "markdown", "csv", "tsv", "json")
+_LIKE = ("lightgbm", "xgboost", "sklearn", "trec_eval", "ranx")
+
+
+@app.command()
+def evaluate(
+    paths: Annotated[
+        list[str], typer.Argument(help='Files of one data set with labels ("-" for standard input), or a data folder.')
+    ],
+    scores: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]FILE", help='A score a line, in the order of the data\'s rows ("-": standard input).'
+        ),
+    ] = None,
+    score_column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Scores in a column of the data, or a feature (its name or number)."),
+    ] = None,
+    run: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[NAME=]FILE", help="A TREC run, for qrels or other data with document ids."),
+    ] = None,
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option("--metrics", "--metric", metavar="NAMES", help="Names with commas: ndcg@10,ap,err(max_grade=2)."),
+    ] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            parser=_one_of(*_LIKE),
+            metavar="LIBRARY",
+            help=f"Compute the metrics by the conventions of {', '.join(_LIKE[:-1])} or {_LIKE[-1]}.",
+        ),
+    ] = None,
+    by: Annotated[str | None, typer.Option(metavar="[length|COLUMN]", help="Also for segments of the queries.")] = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Test each ranking against this one (default: every two).")
+    ] = None,
+    test: Annotated[
+        str,
+        typer.Option(
+            parser=_one_of("t", "randomisation", randomization="randomisation"),
+            metavar="[t|randomisation]",
+            help="The paired test that decides about marks.",
+        ),
+    ] = "t",
+    alpha: Annotated[float, typer.Option(help="Level of significance; intervals are of level 1 - alpha.")] = 0.05,
+    seed: Annotated[int, typer.Option(help="Seed of the randomisation test and of the bootstrap.", min=0)] = 0,
+    resamples: Annotated[
+        int | None,
+        typer.Option(
+            help="Sign patterns of the randomisation test (default: 10000 where it is the --test, else none).",
+            min=0,
+        ),
+    ] = None,
+    bootstrap: Annotated[
+        int | None, typer.Option(metavar="RESAMPLES", help="Intervals by the bootstrap (default: Student's t).", min=1)
+    ] = None,
+    query_weighted: Annotated[
+        bool, typer.Option("--query-weighted", help="Means, intervals and tests with the data's query weights.")
+    ] = False,
+    per_query: Annotated[
+        bool,
+        typer.Option("--per-query", "-q", help="A line a query; with --out these go there and the table is printed."),
+    ] = False,
+    output_format: Annotated[
+        str | None,
+        typer.Option(
+            parser=_one_of(*_OUTPUT),
+            metavar=f"[{'|'.join(_OUTPUT)}]",
+            help="Form of the output (default: what the ending of --out tells, else table; tsv with --per-query).",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --output-format json.")] = False,
+    out: Annotated[str | None, typer.Option(metavar="FILE", help="Write the output to this file.")] = None,
+    format: Annotated[str | None, typer.Option(help="Format of the data, where its name does not say it.")] = None,
+    base: Base = None,
+    groups: Groups = None,
+    y: Y = None,
+    qid: Qid = None,
+    doc_id: DocId = None,
+    group_rows: GroupRows = False,
+    option: More = None,
+) -> None:
+    """Judge rankings of the data by metrics; several rankings are compared by paired tests."""
+    from calirank.data._files import atomic_write, name_of
+    from calirank.evaluation import command
+
+    if not (scores or score_column or run):
+        raise ValueError(
+            "no ranking to judge: give --scores FILE (a score a line for each document), --score-column COLUMN "
+            "(a column of the data) or --run FILE (a TREC run, for data with document ids)"
+        )
+    if as_json and output_format not in (None, "json"):
+        raise ValueError(f"--json and --output-format {output_format} ask for two forms of output")
+    files = [command.named_file(text)[1] for text in [*(scores or []), *(run or [])]]
+    command.refuse_same_files(paths, files)
+    out = None if out == "-" else out
+    if out is not None:
+        command.refuse_overwriting(out, [*paths, *files])
+    given = {"base": base, "groups": groups, "y": y, "qid": qid, "doc_id": doc_id, "group_rows": group_rows}
+    given |= _named_options(option or [])
+    wanted = command.metrics_named(metrics, like) if metrics else {}
+    asked = command.columns_of(wanted) | ({} if by in (None, "length") else {by: "--by"})
+    asked |= dict.fromkeys(score_column or [], "--score-column")
+    with _errors_in_options(format="--format"), command.naming_columns(asked):
+        source, entry, options = _input(paths, format, given)
+        data = entry.read(source, **command.table_options(entry.read_options, options, asked))
+    where = name_of(paths[0]) + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+    rankings = command.rankings_of(data, where, scores or (), score_column or (), run or ())
+    wanted = wanted or command.default_metrics(data, like)
+    with _errors_in_options(format="--format", others=_EVALUATING):
+        found = command.report(
+            rankings,
+            data,
+            where,
+            wanted,
+            by=by,
+            baseline=baseline,
+            test="t" if test == "t" else "randomisation",
+            alpha=alpha,
+            seed=seed,
+            resamples=(10_000 if test == "randomisation" else 0) if resamples is None else resamples,
+            bootstrap=bootstrap or 0,
+            weighted=query_weighted,
+        )
+    if not metrics:
+        _say(f"judged by {', '.join(wanted)}; --metrics names others")
+    for note in found.notes():
+        _say(note)
+    form = "json" if as_json else output_format or command.form_of(out)
+    if out is not None:
+        with atomic_write(out, "w") as stream:
+            stream.write(found.text(form, per_query=per_query))
+        _say(f"wrote {out}")
+    elif form != "table" or per_query:
+        print(found.text(form, per_query=per_query), end="")
+        return
+    if out is None or per_query:
+        _print(found.caption(), found.comparison, *(_rich_table(*rows) for rows in found.sections()))
+
+
+#: Arguments of the library that evaluation speaks of at the beginning of an error.
+_EVALUATING = ("by", "baseline", "resamples")
+
+
 #: Options of readers that are options of the command; all others are given by ``-o``.
 _OPTIONS = ("base", "groups", "y", "qid", "doc_id", "group_rows")
 
@@ -302,13 +464,17 @@ _ARGUMENT = re.compile(rf"(?<![^\s(])(format|drop|{'|'.join(_OPTIONS)})=(True|No
 
 
 @contextmanager
-def _errors_in_options(*, format: str) -> Iterator[None]:
+def _errors_in_options(*, format: str, others: Sequence[str] = ()) -> Iterator[None]:
     """Errors of the library name its arguments: name the options of the command instead.
 
     >>> with _errors_in_options(format="--to"):
     ...     raise ValueError("give format=; drop=('X', 'y') and group_rows=True")
     Traceback (most recent call last):
     ValueError: give --to; --drop X,y and --group-rows
+    >>> with _errors_in_options(format="--format", others=["by"]):  # others: where an error begins with them
+    ...     raise ValueError("by: expected a column")
+    Traceback (most recent call last):
+    ValueError: --by: expected a column
     """
 
     def renamed(found: re.Match[str]) -> str:
@@ -323,6 +489,7 @@ def _errors_in_options(*, format: str) -> Iterator[None]:
         yield
     except (ValueError, TypeError) as error:
         said = _ARGUMENT.sub(renamed, str(error))
+        said = f"--{said}" if said.partition(":")[0] in others else said
         if said == str(error):
             raise
         raise ValueError(said) from error
@@ -332,18 +499,31 @@ def _errors_in_options(*, format: str) -> Iterator[None]:
 
 
 def _table(headings: tuple[str, ...] | None, rows: Iterator[tuple[str, ...]]) -> None:
-    """Print a table with rich; the last column of a table with headings is numbers."""
+    """Print a table with rich; in a table with headings all columns but the first are numbers."""
+    _print(_rich_table(headings, *rows))
+
+
+def _rich_table(headings: tuple[str, ...] | None, *rows: tuple[str, ...]) -> Any:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD if headings else None, show_header=headings is not None, pad_edge=False)
     for number, heading in enumerate(headings or ("", "")):
-        last = headings is not None and number == len(headings) - 1
-        table.add_column(heading, justify="right" if last else "left", overflow="fold", no_wrap=number == 0)
+        right = headings is not None and number > 0
+        table.add_column(heading, justify="right" if right else "left", overflow="fold", no_wrap=number == 0)
     for row in rows:
         table.add_row(*row)
-    console = Console(highlight=False, markup=False)
+    return table
+
+
+def _print(*parts: Any) -> None:
+    """Print with rich what is not None; where no terminal is, lines are as long as they need."""
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 10_000)
     with console.capture() as printed:  # rich itself would end the program where nobody reads
-        console.print(table)
-    print(printed.get(), end="")
+        for part in parts:
+            if part is not None:
+                console.print(part)
+    lines = [line.rstrip() for line in printed.get().splitlines()]
+    print(*(line for line, before in zip(lines, ["-", *lines], strict=False) if line or before), sep="\n")

@@ -19,7 +19,9 @@ from calirank.data._files import atomic_write
 from calirank.data.letor import read_letor, write_letor
 from calirank.data.ranking_data import RankingData
 from calirank.data.synthetic import synthetic
-from calirank.metrics import Positional, metric
+from calirank.evaluation.evaluate import evaluate
+from calirank.evaluation.statistics import mean_interval
+from calirank.metrics import Metric, metric
 
 Floats = NDArray[np.float64]
 
@@ -64,7 +66,7 @@ def run_demo(folder: str | Path = "calirank-demo", *, queries: int = 1000, seed:
         "random order": np.random.default_rng(seed + 1).random(test.n_docs),
         "best possible (the truth is known)": expected_utility(truth, judged_by),
     }
-    values = {name: per_query(judged_by, test, given) for name, given in scores.items()}
+    values = {name: evaluate(given, test, judged_by)[METRIC].per_query for name, given in scores.items()}
     trained, random = list(values.values())[:2]
     with atomic_write(place / "scores.txt", "w") as out:
         out.writelines(f"{score!r}\n" for score in next(iter(scores.values())).tolist())
@@ -74,7 +76,7 @@ def run_demo(folder: str | Path = "calirank-demo", *, queries: int = 1000, seed:
         train=repr(train),
         test=repr(test),
         means={name: float(found.mean()) for name, found in values.items()},
-        gain=_interval(trained - random),
+        gain=mean_interval(trained - random)[:2],
     )
     report = {"metric": METRIC, "seed": seed, "queries": queries, "mean": result.means, "gain_over_random": result.gain}
     with atomic_write(place / "results.json", "w") as out:
@@ -94,23 +96,10 @@ def _with_constant(X: NDArray[np.float32]) -> Floats:
     return np.column_stack([X.astype(np.float64), np.ones(len(X))])
 
 
-def expected_utility(truth: RankingData, judged_by: Positional) -> Floats:
+def expected_utility(truth: RankingData, judged_by: Metric) -> Floats:
     """The expected utility of each document under the true distribution: no ranking beats the order of these."""
     scores = np.empty(truth.n_docs)
     for query in range(len(truth)):
         outcomes, probabilities = truth.posterior(query)
         scores[truth.rows(query)] = probabilities @ np.stack([judged_by.utility(labels) for labels in outcomes])
     return scores
-
-
-def per_query(judged_by: Positional, data: RankingData, scores: Floats) -> Floats:
-    """The value of the metric for each query."""
-    labels = data.y if data.y is not None else np.zeros(data.n_docs)
-    lists = (data.rows(query) for query in range(len(data)))
-    return np.array([judged_by(labels[rows], scores=scores[rows]) for rows in lists])
-
-
-def _interval(differences: Floats) -> tuple[float, float]:
-    """95 % interval of the mean, by the normal approximation (the demonstration has hundreds of queries)."""
-    mean, half = differences.mean(), 1.96 * differences.std(ddof=1) / np.sqrt(len(differences))
-    return float(mean - half), float(mean + half)

@@ -448,6 +448,12 @@ class Registry:
         self._sum_class = entry
         return entry
 
+    def add_up(self, terms: Iterable[tuple[float, Any]], constant: float = 0.0) -> Any:
+        """The weighted sum of objects of this table."""
+        if self._sum_class is None:
+            raise ValueError(f"this table has no sums (kind: {self.kind})")
+        return self._sum_class(tuple(terms), constant)
+
     def __iter__(self) -> Iterator[tuple[str, Callable[..., Any]]]:
         self._fill()
         return iter(list(self._entries.items()))

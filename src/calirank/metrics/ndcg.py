@@ -6,18 +6,22 @@ r"""NDCG: the share of the attainable discounted gain that a ranking earns.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from calirank.metrics.positional import Floats, Gain, Positional, check_settings, dot, gains, logarithmic_discount
+from calirank.metrics.base import Empty, Unjudged, check_choice, check_empty, empty_value
+from calirank.metrics.dcg import Discounted
+from calirank.metrics.gains import Gain
+from calirank.metrics.lists import Floats, Lists
 from calirank.names import METRICS
 
 
 @METRICS.register("ndcg")
 @dataclass(frozen=True)
-class NDCG(Positional):
+class NDCG(Discounted):
     """NDCG of one list; tied scores share their mean discount. A list with nothing to gain has the value ``empty``.
+
+    ``gain``, ``weight`` and ``base`` are those of DCG. The ideal is over all judged documents, or, with
+    ``ideal="list"``, over those that were ranked.
 
     >>> round(NDCG(k=2)([0, 2, 1], scores=[0.9, 0.5, 0.1]), 4)      # 3 / log2(3), divided by 3 + 1 / log2(3)
     0.5213
@@ -25,23 +29,22 @@ class NDCG(Positional):
 
     k: int | None = None
     gain: Gain = "exponential"
-    empty: float = 0.0
+    base: float = 2
+    weight: str | None = None
+    ideal_over: Literal["judged", "list"] = "judged"
+    empty: Empty = 0.0
+    unjudged: Unjudged = "zero"
+    max_grade: float | None = None
+    monotone = False
 
     def __post_init__(self) -> None:
-        check_settings(self.k, self.gain, "ndcg")
-        if not np.isfinite(self.empty):
-            raise ValueError(f"ndcg: the value of a list with nothing to gain is a finite number; got {self.empty!r}")
+        self._check_settings("ndcg")
+        check_empty("ndcg", self.empty)
+        check_choice("ndcg", "ideal_over", self.ideal_over, ("judged", "list"))
 
-    def utility(self, labels: ArrayLike) -> Floats:
-        """The gains, divided by the best DCG of these labels."""
-        gained = gains(labels, self.gain, self)
-        best = dot(np.sort(gained)[::-1], self.discount(len(gained)))
-        return gained / best if best > 0 else np.zeros_like(gained)
+    def _divided(self, lists: Lists, sums: Floats, divisor: Floats, gains: Floats) -> Floats:
+        return lists.shares(sums, divisor, gains, empty_value(self.empty))
 
-    def discount(self, n: int) -> Floats:
-        """1 / log2(1 + rank), 0 beyond the cut-off."""
-        return logarithmic_discount(n, self.k)
-
-    def offset(self, labels: ArrayLike) -> float:
-        """``empty`` for a list with nothing to gain, else 0."""
-        return 0.0 if gains(labels, self.gain, self).any() else self.empty
+    def _divisor(self, lists: Lists, gains: Floats) -> Floats:
+        best = lists.ideal_of_ranked if self.ideal_over == "list" else lists.ideal
+        return best(gains, self._raw_discount(lists.longest), self._cutoff)

@@ -9,120 +9,105 @@ tied scores the exact mean over all ways to break the ties.
 
 from __future__ import annotations
 
-import math
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from calirank.names import METRICS
-from calirank.orders import check_order, group_means, tie_groups
-
-Floats = NDArray[np.float64]
-
-#: "exponential" is 2^y - 1, "linear" is y; a list gives the gain of each grade 0, 1, 2, …
-Gain: TypeAlias = Literal["exponential", "linear"] | tuple[float, ...]
+from calirank.metrics.base import Columns, Empty, LabelMetric, Number, columns_of, empty_value, labels_or_zero
+from calirank.metrics.lists import ENDLESS, Floats, Labels, Lists, Scores
 
 
-class Positional:
-    """What all positional metrics share; a metric of this kind says its ``discount`` and its ``utility``."""
+class Positional(LabelMetric):
+    """A metric that divides a discounted sum of gains by a number of the list.
 
-    def utility(self, labels: ArrayLike) -> Floats:
-        """u(y): the targets whose expectation an optimal order sorts."""
+    A metric of this kind says the gain of a document (``_gain``), the discount of the ranks before any division
+    (``_raw_discount``), the divisor of each list (``_divisor``) and the part of it that belongs to the discount.
+    """
+
+    k: int | None = None
+    empty: Empty = 0.0
+
+    @property
+    def is_positional(self) -> bool:
+        return True
+
+    def _gain(self, labels: Floats, columns: Mapping[str, Floats]) -> Floats:
+        """The gain of each document by itself."""
         raise NotImplementedError
+
+    def _raw_discount(self, n: int) -> Floats:
+        """The discount of the ranks 1..n at least; the cut-off is applied by others."""
+        raise NotImplementedError
+
+    def _divisor(self, lists: Lists, gains: Floats) -> Floats | None:
+        """What the sum of each list is divided by; 0 where the metric is undefined."""
+        del lists, gains
+        return None
+
+    def _discount_divisor(self, n: int) -> int:
+        """The part of the division that is the same for all labels, and belongs to the discount."""
+        del n
+        return 1
+
+    def values(self, lists: Lists) -> Floats:
+        gains = self._table(lists)
+        sums = lists.discounted(gains, self._raw_discount(lists.longest), self._cutoff)
+        divisor = self._divisor(lists, gains)
+        if divisor is None:
+            return sums
+        return self._divided(lists, sums, divisor, gains)
+
+    def _divided(self, lists: Lists, sums: Floats, divisor: Floats, gains: Floats) -> Floats:
+        del gains
+        return lists.quotients(sums, divisor, empty_value(self.empty))
+
+    def _table(self, lists: Lists) -> Floats:
+        """The gain of each place."""
+        return lists.table(self._gain)
+
+    @property
+    def _cutoff(self) -> int:
+        return ENDLESS if self.k is None else int(self.k)
 
     def discount(self, n: int) -> Floats:
-        """φ of the ranks of a list of n documents, best first."""
-        raise NotImplementedError
+        """φ of the ranks of a list of n documents; 0 beyond the cut-off."""
+        discount = self._raw_discount(n)[:n] / self._discount_divisor(n)
+        if self.k is not None:
+            discount[self.k :] = 0
+        return discount
 
-    def offset(self, labels: ArrayLike) -> float:
-        """b(y): the part of the value that no order changes."""
-        del labels
-        return 0.0
+    def utility(self, labels: Any, *, columns: Columns = None) -> Floats:
+        """u(y): the targets whose expectation an optimal order sorts."""
+        lists = self._alone(labels, columns)
+        gains = self._gain(lists.labels.values, lists.labels.columns)
+        divisor = self._divisor(lists, self._table(lists))
+        n = len(gains)
+        if divisor is None:
+            return np.array(gains, dtype=np.float64)
+        return gains / (divisor[0] / self._discount_divisor(n)) if divisor[0] > 0 else np.zeros(n)
 
-    def ideal(self, labels: ArrayLike) -> float:
-        """The highest value that an order of these labels reaches."""
-        utility = self.utility(labels)
-        return self.offset(labels) + dot(np.sort(utility)[::-1], self.discount(len(utility)))
-
-    def __call__(self, labels: ArrayLike, *, scores: ArrayLike | None = None, order: ArrayLike | None = None) -> float:
-        """The value of an order, or of the scores (the mean over all orders that sort them)."""
+    def _decomposed(self, labels: Any) -> tuple[Number, Callable[[Collection[int], int], Number]]:
         utility = self.utility(labels)
         discount = self.discount(len(utility))
-        if (scores is None) == (order is None):
-            raise TypeError(f"{self}: expected scores or an order, and not both")
-        if order is not None:
-            return self.offset(labels) + dot(utility[check_order(order, len(utility))], discount)
-        by_score, starts = tie_groups(np.asarray(scores))
-        if len(by_score) != len(utility):
-            raise ValueError(f"{self}: {len(utility)} labels and {len(by_score)} scores")
-        shared = np.repeat(group_means(discount, starts), np.diff(starts))
-        return self.offset(labels) + dot(utility[by_score], shared)
+        return self._undefined(labels), lambda before, item: float(discount[len(before)] * utility[item])
 
-    def __str__(self) -> str:
-        return METRICS.name_of(self)
+    def _undefined(self, labels: Any) -> float:
+        """``empty`` for a list where the metric is undefined, else 0."""
+        lists = self._alone(labels, None)
+        divisor = self._divisor(lists, self._table(lists))
+        return empty_value(self.empty) if divisor is not None and not divisor[0] > 0 else 0.0
 
+    def _alone(self, labels: Any, columns: Columns) -> Lists:
+        """One list, all documents tied."""
+        values = labels_or_zero(labels, self)
+        offsets = np.array([0, len(values)])
+        held = Labels(values, offsets, columns_of(self, columns, len(values)))
+        self.check(held)
+        places = np.sort(held.places)
+        return Lists(held, Scores(np.zeros(len(values), np.float32), places, offsets), 0, 1)
 
-def dot(utility: Floats, discount: Floats) -> float:
-    """Σ φ u, rounded once: the same bits in whatever order the documents come."""
-    return math.fsum((utility * discount).tolist())
-
-
-def as_labels(labels: ArrayLike, metric: Any) -> Floats:
-    """The labels of one list as floats; NaN, infinite and negative ones are refused with their place."""
-    if isinstance(labels, np.ma.MaskedArray) and np.ma.getmaskarray(labels).any():
-        row = int(np.argmax(np.ma.getmaskarray(labels)))
-        raise ValueError(f"{metric}: document {row} has no label, which is not the same as a label 0")
-    array = np.asarray(labels, dtype=np.float64)
-    if array.ndim != 1:
-        raise ValueError(f"{metric}: expected one label a document, got shape {array.shape}")
-    bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
-    if len(bad):
-        raise ValueError(f"{metric}: expected labels >= 0, got {array[bad[0]]} for document {bad[0]}")
-    return array
-
-
-def gains(labels: ArrayLike, gain: Gain, metric: Any) -> Floats:
-    """The gain of each document.
-
-    >>> gains([0, 2, 1], "exponential", "dcg").tolist(), gains([0, 2, 1], (0, 1, 5), "dcg").tolist()
-    ([0.0, 3.0, 1.0], [0.0, 5.0, 1.0])
-    """
-    grades = as_labels(labels, metric)
-    if gain == "exponential":
-        if len(grades) and grades.max() > 1000:
-            row = int(grades.argmax())
-            raise ValueError(
-                f"{metric}: the exponential gain of a label above 1000 is beyond all numbers; "
-                f"got {grades[row]:g} for document {row}"
-            )
-        return np.exp2(grades) - 1
-    if gain == "linear":
-        return grades
-    table = np.asarray(gain, dtype=np.float64)
-    bad = np.flatnonzero((grades != np.floor(grades)) | (grades >= len(table)))
-    if len(bad):
-        raise ValueError(
-            f"{metric}: the list of gains is for grades 0 to {len(table) - 1}; "
-            f"got {grades[bad[0]]:g} for document {bad[0]}"
-        )
-    return table[grades.astype(np.int64)]
-
-
-def check_settings(k: int | None, gain: Gain, metric: str) -> None:
-    """Refuse a cut-off or a gain that means nothing."""
-    if k is not None and (isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1):
-        raise ValueError(f"{metric}: the cut-off k is a whole number from 1 on, or None; got {k!r}")
-    if isinstance(gain, str):
-        if gain not in ("exponential", "linear"):
-            raise ValueError(f'{metric}: gain is "exponential", "linear" or a list of gains by grade; got {gain!r}')
-    elif not gain or not all(np.isfinite(gain)) or min(gain) < 0:
-        raise ValueError(f"{metric}: the gains of the grades are finite numbers >= 0; got {gain!r}")
-
-
-def logarithmic_discount(n: int, k: int | None) -> Floats:
-    """1 / log2(1 + rank) for the ranks 1..n, and 0 beyond the cut-off."""
-    discount = 1 / np.log2(np.arange(2, n + 2))
-    if k is not None:
-        discount[k:] = 0
-    return discount
+    def _best_scores(self, labels: Floats, columns: Columns) -> Floats:
+        held = Labels(labels, np.array([0, len(labels)]), columns_of(self, columns, len(labels)))
+        self.check(held)
+        return np.array(self._gain(labels, held.columns), dtype=np.float64)

@@ -1,0 +1,55 @@
+"""Tables as text: aligned for a terminal, Markdown, and files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from calirank.data._files import atomic_write
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Rows in columns: the first one to the left, the others to the right.
+
+    >>> print(aligned([("metric", "mean"), ("ap", "0.5")]))
+    metric  mean
+    ap       0.5
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if k else cell.ljust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as a Markdown table, the headings first.
+
+    >>> print(markdown_table([("metric", "mean"), ("a|b", "0.5")]), end="")
+    | metric | mean |
+    | --- | ---: |
+    | a\\|b | 0.5 |
+    """
+    headings, *others = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
+    rule = ["---", *["---:"] * (len(headings) - 1)]
+    return "".join(f"| {' | '.join(row)} |\n" for row in [headings, rule, *others])
+
+
+def deliver(text: str, path: str | os.PathLike[str] | None) -> str:
+    """The text, once it is in the file too where one is named."""
+    if path is not None:
+        with atomic_write(path, "w") as out:
+            out.write(text)
+    return text
+
+
+def plain(value: Any) -> Any:
+    """A NumPy number as a Python one."""
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,91 @@
+"""Gains of labels, and discounts of ranks: the parameters that DCG-like metrics share."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from calirank.metrics.base import is_number
+from calirank.metrics.lists import Bools, Floats, Labels, room
+
+#: "exponential" is 2^y - 1, "linear" is y; a tuple gives the gain of each grade 0, 1, 2, …; any other word is the name
+#: of a column of gains.
+Gain: TypeAlias = str | tuple[float, ...]
+
+
+def as_gain(metric: str, gain: Any) -> Gain:
+    """A gain once it is known to mean something; a list becomes a tuple."""
+    if isinstance(gain, str) and gain:
+        return gain
+    try:
+        values = tuple(gain)
+    except TypeError:
+        values = ()
+    if not values or not all(is_number(value) and value >= 0 for value in values):
+        raise ValueError(
+            f'{metric}: gain is "exponential", "linear", gains >= 0 by grade, or the name of a column; got {gain!r}'
+        )
+    return tuple(float(value) for value in values)
+
+
+def gain_column(gain: Gain) -> tuple[str, ...]:
+    """The column that the gain names, if any."""
+    return (gain,) if isinstance(gain, str) and gain not in ("exponential", "linear") else ()
+
+
+def gains(labels: Floats, gain: Gain, columns: Mapping[str, Floats]) -> Floats:
+    """The gain of each document.
+
+    >>> gains(np.array([0.0, 2, 1]), "exponential", {}).tolist(), gains(np.array([0, 2, 1]), (0, 1, 5), {}).tolist()
+    ([0.0, 3.0, 1.0], [0.0, 5.0, 1.0])
+    """
+    if gain == "exponential":
+        return np.exp2(labels) - 1
+    if gain == "linear":
+        return labels
+    if isinstance(gain, str):
+        return columns[gain]
+    table = np.asarray(gain)
+    return table[np.minimum(labels, len(table) - 1).astype(np.int64)]
+
+
+def check_gains(metric: Any, gain: Gain, labels: Labels) -> None:
+    """Refuse labels that have no gain."""
+    if gain == "exponential":
+        labels.check(_above_1000, f"{metric}: the exponential gain of a label above 1000 is beyond all numbers")
+    elif isinstance(gain, tuple):
+        grades = len(gain)
+
+        def no_grade(y: Floats) -> Bools:
+            return (y != np.floor(y)) | (y >= grades)
+
+        labels.check(no_grade, f"{metric}: the list of gains is for the grades 0 to {grades - 1}")
+
+
+def _above_1000(labels: Floats) -> Bools:
+    return np.greater(labels, 1000)
+
+
+@functools.lru_cache(maxsize=32)
+def _logarithmic(base: float, size: int) -> Floats:
+    logs = np.log2(np.arange(2.0, size + 2)) if base == 2 else np.log(np.arange(2.0, size + 2)) / np.log(base)
+    discount: Floats = 1 / logs
+    discount.setflags(write=False)
+    return discount
+
+
+def logarithmic_discount(n: int, base: float) -> Floats:
+    """1 / log(1 + rank) of the ranks 1..n at least; kept for the next call."""
+    return _logarithmic(float(base), room(n))
+
+
+@functools.lru_cache(maxsize=64)
+def geometric_discount(ratio: float, n: int) -> Floats:
+    """1, ratio, ratio², … of the ranks 1..n; 0 once it is below all normal numbers."""
+    discount: Floats = np.float64(ratio) ** np.arange(n, dtype=np.float64)
+    discount[discount < 1e-300] = 0
+    discount.setflags(write=False)
+    return discount
