@@ -312,10 +312,10 @@ def test_runs_are_matched_with_judgements_by_ids(evaluate: Run, folder: Path, da
     status, out, err = evaluate("judgements.2024", *options, "--scores", "b.txt", "--metrics", "ndcg@2,ap", "--json")
     assert status == 0, err
     found = json.loads(out)
-    assert [run["run"] for run in found["runs"]] == ["b", "a", "b.run", "neural", "mine"]
+    assert [run["run"] for run in found["runs"]] == ["b.txt", "a", "b.run", "neural", "mine"]
     assert found["comparison"] == json.loads(
         cr.compare(
-            {"b": B, "a": A, "b.run": B, "neural": B, "mine": cr.read_run("part.run")},
+            {"b.txt": B, "a": A, "b.run": B, "neural": B, "mine": cr.read_run("part.run")},
             data,
             ["ndcg@2", "ap"],
             resamples=0,
@@ -465,7 +465,6 @@ def test_the_number_of_scores_is_that_of_documents(evaluate: Run, folder: Path) 
         (["--scores", "a.txt", "--metrics", "ap,ap"], "--metrics: 'ap' is named twice"),
         (["--scores", "a.txt", "--metrics", "err(max_grade=1)"], "test.txt: err(max_grade=1): expected labels"),
         (["--scores", "a.txt", "--metrics", "dcg(gain=price)"], "test.txt: dcg(gain=price): the data has no column"),
-        (["--scores", "a.txt", "--metrics", "pd(pairs=x)"], "x"),
         (["--scores", "a.txt", "--by", "lang"], "error: --by: the data has no column 'lang'"),
         (["--scores", "a.txt", "--baseline", "b"], "--baseline: expected at least two rankings"),
         (["--scores", "a.txt", "--scores", "b.txt", "--baseline", "bb"], "--baseline: expected one of a, b; got 'bb'"),
@@ -531,6 +530,34 @@ def test_segments_of_the_queries(evaluate: Run, data: cr.RankingData) -> None:
     (found,) = [r for r in records if (r["run"], r["metric"], r["segment"]) == ("a", "rr", "4")]
     assert float(found["mean"]) == expected.segments[4]["rr"].mean
     assert found["low"] == found["high"] == ""
+
+
+def test_segments_can_be_dates(evaluate: Run, data: cr.RankingData) -> None:
+    days = np.repeat(np.array(["2024-05-01", "2024-05-01", "2024-06-01", "2024-06-01", "2024-06-02"], "M8[D]"), SIZES)
+    cr.write_npz(data.replace(columns={"day": days, "s": A}), "t.npz")
+    options = ["t.npz", "--score-column", "s", "--metrics", "ap", "--by", "day"]
+    status, out, err = evaluate(*options, "--json")
+    assert status == 0, err
+    segments = json.loads(out)["runs"][0]["metrics"][0]["segments"]
+    assert [(part["segment"], part["queries"]) for part in segments] == [
+        ("2024-05-01", 2),
+        ("2024-06-01", 2),
+        ("2024-06-02", 1),
+    ]
+    assert "2024-06-02" in evaluate(*options)[1]
+
+
+@pytest.mark.parametrize(("kind", "metric"), [("rankings", "kendall"), ("preferences", "pd")])
+def test_what_is_computed_by_default_depends_on_the_supervision(evaluate: Run, kind: str, metric: str) -> None:
+    if kind == "rankings":
+        held = cr.RankingData(rankings=cr.Rankings([[0, 1, 2], [1, 0]], query=[0, 1]), sizes=[3, 2])
+    else:
+        held = cr.RankingData(preferences=cr.Preferences([0, 1, 1], [1, 2, 0], query=[0, 0, 1]), sizes=[3, 2])
+    held.replace(columns={"s": np.arange(5.0)}).save("judged")
+    status, out, err = evaluate("judged", "--score-column", "s", "--json")
+    assert (status, f"judged by {metric}" in err) == (0, True), err
+    (record,) = json.loads(out)["runs"][0]["metrics"]
+    assert record["mean"] == cr.evaluate(np.arange(5.0), held, metric)[metric].mean
 
 
 def test_one_line_a_query(evaluate: Run, folder: Path, data: cr.RankingData) -> None:

@@ -1,23 +1,144 @@
-"""Write into README.md and docs/ what the code knows: the table of formats and the list of references.
+"""Write into README.md and docs/ what the code knows: tables, the list of references, and what commands print.
 
-Each place is marked by ``<!-- name -->`` and ``<!-- /name -->``; tests check that the pages are up to date.
+Each table has its place between ``<!-- name -->`` and ``<!-- /name -->``. In a block that begins with three backticks
+and ``console``, a line ``$ cat FILE`` makes a file of the lines below it, and the lines below ``$ calirank …`` and
+``$ python FILE`` become what the command prints. All blocks of a page share one folder, which is empty at first. Tests
+check that the pages are up to date.
 """
 
+import inspect
+import io
+import os
 import re
+import runpy
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
+from calirank import cli
 from calirank.data.formats import markdown_table
 from calirank.guarantees import REFERENCES
+from calirank.metrics.profiles import conventions
+from calirank.names import METRICS
 
 ROOT = Path(__file__).resolve().parents[1]
-PARTS = {
-    "formats": markdown_table(),
-    "references": "\n".join(f"- **{key}** {reference}" for key, reference in REFERENCES.items()),
-}
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
-for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
-    text = page.read_text(encoding="utf-8")
-    for name, part in PARTS.items():
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def table(rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table, the headings first."""
+    headings, *others = rows
+    lines = [headings, ["---"] * len(headings), *others]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |" for cells in lines)
+
+
+def metrics() -> Iterator[tuple[str, ...]]:
+    """A row for each metric of the registry, in the order of the alphabet."""
+    yield ("name", "also", "judges by", "parameters and their defaults", "positional", "what it is")
+    also: dict[str, list[str]] = {}
+    for alias, name in METRICS.aliases.items():
+        also.setdefault(name, []).append(f"`{alias}`")
+    for name, entry in sorted(METRICS):
+        one = METRICS.build(name)
+        parameters = [f"`{key}={value_text(value)}`" for key, value in defaults(entry).items()]
+        positional = "yes" if one.is_positional else "no"
+        yield (f"`{name}`", ", ".join(also.get(name, [])), one.supervision, ", ".join(parameters), positional, about(entry))
+
+
+def defaults(entry: Any) -> dict[str, Any]:
+    """The parameters of a metric with their defaults."""
+    return {name: parameter.default for name, parameter in inspect.signature(entry).parameters.items()}
+
+
+def value_text(value: Any) -> str:
+    """A default as names write it."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, (int, float)) else str(value)
+
+
+def about(entry: Any) -> str:
+    """The first sentence about a metric: of its module, without the name before the colon; of a function, its own."""
+    text = inspect.getdoc(sys.modules[entry.__module__]) if isinstance(entry, type) else inspect.getdoc(entry)
+    sentence = (text or "").split("\n\n")[0].replace("\n", " ")
+    sentence = re.sub(r"^[\w -]+: ", "", sentence)
+    return sentence[:1].upper() + sentence[1:]
+
+
+def parts() -> dict[str, str]:
+    """The tables by the names of their places."""
+    return {
+        "formats": markdown_table(),
+        "references": "\n".join(f"- **{key}** {reference}" for key, reference in REFERENCES.items()),
+        "metrics": table(metrics()),
+        "conventions": table(conventions()),
+    }
+
+
+# --- commands --------------------------------------------------------------------------------------------------------
+
+
+def run_block(block: str) -> str:
+    """A console block with the output of its commands, run in the current folder."""
+    lines: list[str] = []
+    for step in re.split(r"^(?=\$ )", block, flags=re.MULTILINE):
+        command, _, below = step.partition("\n")
+        lines.append(command)
+        match shlex.split(command.removeprefix("$ ")):
+            case ["cat", file]:
+                Path(file).write_text(below.rstrip("\n") + "\n", encoding="utf-8")
+                lines.append(below.rstrip("\n"))
+            case ["python", file]:
+                lines.append(printed(lambda file=file: runpy.run_path(file, run_name="__main__")))
+            case ["calirank", *_] as words:
+                with mock.patch.object(sys, "argv", words):
+                    lines.append(printed(cli.main))
+            case []:
+                pass
+            case _:
+                raise ValueError(f"expected cat FILE, python FILE or calirank …, got {command!r}")
+        lines[-1] = lines[-1] + "\n" if below.endswith("\n\n") and lines[-1] else lines[-1]
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+def printed(run: Any) -> str:
+    """What a function prints, its errors too; without trailing blanks, and without the line of the first use."""
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(out), mock.patch.dict(os.environ, COLUMNS="110"):
+        try:
+            run()
+        except SystemExit as ended:
+            if ended.code not in (None, 0, 2):
+                raise
+    lines = [line.rstrip() for line in out.getvalue().splitlines() if "preparing (once)" not in line]
+    return "\n".join(lines).strip("\n")
+
+
+# --- pages -----------------------------------------------------------------------------------------------------------
+
+
+def filled(text: str) -> str:
+    """The text of a page with its tables and the output of its commands as they are now."""
+    for name, part in parts().items():
         marked = rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)"
         text = re.sub(marked, lambda match, part=part: f"{match[1]}\n{part}\n{match[2]}", text, flags=re.DOTALL)
-    page.write_text(text, encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        return re.sub(
+            r"^```console\n(.*?)^```$",
+            lambda match: f"```console\n{run_block(match[1])}```",
+            text,
+            flags=re.DOTALL | re.MULTILINE,
+        )
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -371,7 +371,8 @@ def evaluate(
         command.refuse_overwriting(out, [*paths, *files])
     given = {"base": base, "groups": groups, "y": y, "qid": qid, "doc_id": doc_id, "group_rows": group_rows}
     given |= _named_options(option or [])
-    wanted = command.metrics_named(metrics, like) if metrics else {}
+    with _errors_in_options(format="--format"):
+        wanted = command.metrics_named(metrics, like) if metrics else {}
     asked = command.columns_of(wanted) | ({} if by in (None, "length") else {by: "--by"})
     asked |= dict.fromkeys(score_column or [], "--score-column")
     with _errors_in_options(format="--format"), command.naming_columns(asked):
@@ -460,7 +461,7 @@ def _input(paths: list[str], format: str | None, given: dict[str, Any]) -> tuple
 
 
 #: An argument of the library in an error, such as ``base=1``; in a path, as in ``a/y=1/b``, a slash stands before it.
-_ARGUMENT = re.compile(rf"(?<![^\s(])(format|drop|{'|'.join(_OPTIONS)})=(True|None|[0-9]+|'\w+'|\([^)]*\))?")
+_ARGUMENT = re.compile(rf"(?<![^\s(])(format|drop|like|{'|'.join(_OPTIONS)})=(True|None|[0-9]+|'\w+'|\([^)]*\))?")
 
 
 @contextmanager

@@ -360,3 +360,11 @@ def test_what_trec_files_cannot_say_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             cr.write_run(run, io.StringIO())
+
+
+def test_negative_grades_are_kept_or_made_zero() -> None:
+    text = b"1 0 a -2\n1 0 b 1.5\n"
+    assert cr.read_qrels(io.BytesIO(text)).y.tolist() == [-2, 1.5]
+    assert cr.read_qrels(io.BytesIO(text), negative="zero").y.tolist() == [0, 1.5]
+    with pytest.raises(ValueError, match="expected 'keep' or 'zero', got 'drop'"):
+        cr.read_qrels(io.BytesIO(text), negative="drop")

@@ -7,9 +7,11 @@ import threading
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import calirank as cr
+from calirank.metrics import lists
 
 
 @pytest.fixture
@@ -60,3 +62,54 @@ def test_a_forked_child_reads_the_same_after_a_read_in_the_parent(text: Path) ->
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert cr.read_letor(text).equals(expected)
+
+
+METRICS = ["ndcg@10", "ndcg", "ap", "err", "precision@10", "rr", "pd"]
+
+
+@pytest.fixture
+def judged() -> tuple[np.ndarray, cr.RankingData]:
+    """Enough documents for several blocks, so that judging them uses the pool of threads."""
+    data = cr.synthetic("grades", queries=5000, seed=0)
+    scores = np.random.default_rng(0).integers(0, 50, data.n_docs).astype(np.float32)
+    assert data.n_docs > lists.BLOCK
+    return scores, data
+
+
+def test_ten_threads_judge_at_once_and_agree(judged: tuple[np.ndarray, cr.RankingData]) -> None:
+    scores, data = judged
+    cr.set_threads(1)
+    expected = [cr.evaluate(scores, data, METRICS)[name].per_query for name in METRICS]
+    cr.set_threads(2)
+    begin = threading.Barrier(10)
+    found: list[list[np.ndarray]] = []
+
+    def judge() -> None:
+        begin.wait()
+        for _ in range(3):
+            table = cr.evaluate(scores, data, METRICS)
+            found.append([table[name].per_query for name in METRICS])
+
+    threads = [threading.Thread(target=judge) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 30
+    assert all(np.array_equal(one, other) for values in found for one, other in zip(values, expected, strict=True))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_forked_child_judges_the_same_after_a_call_in_the_parent(judged: tuple[np.ndarray, cr.RankingData]) -> None:
+    scores, data = judged
+    expected = cr.evaluate(scores, data, METRICS)["err"].per_query
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python warns of forks in a process with threads
+        child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            status = 0 if np.array_equal(cr.evaluate(scores, data, METRICS)["err"].per_query, expected) else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

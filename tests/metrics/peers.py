@@ -79,7 +79,7 @@ def lightgbm_means(names: Sequence[str], lists: Lists, weights: Sequence[float] 
         group=lists.sizes,
         weight=weights,
         init_score=lists.scores,
-        params={"feature_pre_filter": False, "verbose": -1},
+        params={"feature_pre_filter": False, "num_threads": 1, "verbose": -1},
     )
     booster = lightgbm.Booster({"objective": "none", "num_threads": 1, **params}, data)
     found = {entry[1]: float(entry[2]) for entry in booster.eval_train()}
@@ -93,7 +93,12 @@ def xgboost_means(
     import xgboost
 
     data = xgboost.DMatrix(
-        np.zeros((len(lists.labels), 1)), lists.labels, group=lists.sizes, base_margin=lists.scores, weight=weights
+        np.zeros((len(lists.labels), 1)),
+        lists.labels,
+        group=lists.sizes,
+        base_margin=lists.scores,
+        weight=weights,
+        nthread=1,
     )
     settings = {"objective": "rank:ndcg", "base_score": 0.0, "nthread": 1, "eval_metric": list(names), **params}
     text = xgboost.Booster(settings, [data]).eval(data, name="")

@@ -454,6 +454,67 @@ def test_bounds_of_a_list_with_all_its_judgements_are_its_value(metric: Any) -> 
     check()
 
 
+# --- many lists, and documents that a run does not return ------------------------------------------------------------
+
+MANY = [m for m in JUDGED if m.unjudged != "bounds" and type(m).__name__ != "Custom"]
+
+
+def data_of(many: list[Case]) -> cr.RankingData:
+    """Lists, document i of each with the id of its number."""
+    labels = [label for case in many for label in case.labels]
+    columns = {name: [value for case in many for value in case.columns[name]] for name in many[0].columns}
+    return cr.RankingData(
+        y=np.array(labels, dtype=np.float64),
+        sizes=[len(case) for case in many],
+        doc_ids=[str(item) for case in many for item in range(len(case))],
+        columns=columns or None,
+    )
+
+
+@pytest.mark.parametrize("metric", MANY, ids=named)
+def test_each_of_many_lists_has_its_value(metric: Any) -> None:
+    @FEW
+    @given(st.lists(cases(metric, largest=5), min_size=1, max_size=4))
+    def check(many: list[Case]) -> None:
+        scores = [[float(score) for score in plainly(case.scores)] for case in many]
+        table = cr.evaluate(np.concatenate(scores), data_of(many), metric)
+        for case, own, got in zip(many, scores, table[metric].per_query.tolist(), strict=True):
+            expected = reference.at_scores(metric, case.labels, own, case.columns)
+            assert agree(got, expected, scale_of(metric, case)), (named(metric), many, case, got, float(expected))
+
+    check()
+
+
+@pytest.mark.parametrize("metric", [m for m in MANY if not strategies.column_names(m)], ids=named)
+def test_documents_that_a_run_leaves_out_earn_nothing_and_count(metric: Any) -> None:
+    """They count in ideals and among the relevant ones; what only the run has is a document without a judgement."""
+
+    @FEW
+    @given(st.lists(cases(metric, largest=4), min_size=1, max_size=3), st.data())
+    def check(many: list[Case], data: st.DataObject) -> None:
+        query, doc, score, expected, scales = [], [], [], [], []
+        for number, case in enumerate(many):
+            n, extra = len(case), data.draw(st.integers(0, 2))
+            returned = data.draw(st.lists(st.integers(0, n + extra - 1), min_size=1, unique=True))
+            many_scores = st.lists(st.sampled_from([0.0, -0.0, 1.0, 2.5]), min_size=n + extra, max_size=n + extra)
+            own = data.draw(many_scores)[: len(returned)]
+            labels = [*case.labels, *[None] * sum(item >= n for item in returned)]
+            of_run = {item: n + place for place, item in enumerate(item for item in returned if item >= n)}
+            items = [of_run.get(item, item) for item in returned]
+            value = reference.reference_of(metric)
+            orders = [tuple(items[k] for k in order) for order in reference.argsort_set(own)]
+            expected.append(reference.mean([value(labels, order) for order in orders]))
+            scales.append(scale_of(metric, case))
+            query += [number] * len(returned)
+            doc += [str(item) for item in returned]
+            score += own
+        got = cr.evaluate(cr.Run(query, doc, score), data_of(many), metric)[metric].per_query.tolist()
+        for number, (found, value) in enumerate(zip(got, expected, strict=True)):
+            assert agree(found, value, scales[number]), (named(metric), many, query, doc, score, found, float(value))
+
+    check()
+
+
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 GRADED = [m for m in METRIC_SETTINGS if type(m).__name__ in ("DCG", "NDCG", "ERU", "ERR", *strategies.BINARY)]
@@ -505,6 +566,33 @@ def test_labels_that_mean_nothing_are_refused(metric: Any) -> None:
         refused(metric, lambda how=how: metric([top, math.inf, 0], **how, **columns), r"\b1\b")
         with pytest.raises(ValueError):
             metric([[top, 0, 0]], **how, **columns)
+
+
+@pytest.mark.parametrize("metric", [m for m in GRADED if not strategies.column_names(m)], ids=named)
+def test_no_method_takes_labels_that_a_call_refuses(metric: Any) -> None:
+    """Negative ones; those between 0 and relevant; those above the largest grade."""
+    top, order = strategies.grades_of(metric)[-1], [2, 1, 0]
+    bad = [-1, *([metric.relevant / 2] if type(metric).__name__ in strategies.BINARY else [])]
+    bad += [metric.max_grade + 1] if getattr(metric, "max_grade", None) is not None else []
+    methods: list[Callable[[Any], Any]] = [
+        lambda labels: metric(labels, order=order),
+        metric.ideal,
+        metric.offset,
+        lambda labels: metric.prefix_gain(labels, [0], 1),
+        lambda labels: metric.bounds(labels, order=order),
+    ]
+    methods += [metric.utility] if metric.is_positional else []
+    methods += [lambda labels: metric.exact(labels, order)] if type(metric).__name__ in EXACT else []
+    for label, method in itertools.product(bad, methods):
+        refused(metric, lambda label=label, method=method: method([top, 0, label]), rf"{label:g}", r"\b2\b")
+
+
+@pytest.mark.parametrize("metric", [m for m in NAMED if type(m).__name__ in EXACT], ids=named)
+def test_exact_takes_an_order_of_all_documents(metric: Any) -> None:
+    labels, _ = example(metric)
+    for order in ([0, 1], [0, 1, 2, 3], [0, 1, 1], [0, 1, 3]):
+        with pytest.raises(ValueError, match="order"):
+            metric.exact(labels, order)
 
 
 @pytest.mark.parametrize("metric", [m for m in GRADED if type(m).__name__ in strategies.BINARY], ids=named)

@@ -71,37 +71,31 @@ def grid_of(metric: Any) -> list[float]:
 Row = tuple[float | None, float | None, float]  # label or None, score or None, the column
 
 
-def arrays(lists: Sequence[Sequence[Row]], dtype: Any = np.float64) -> dict[str, Any]:
+def arrays(metric: Any, lists: Sequence[Sequence[Row]]) -> dict[str, Any]:
     """Many lists as the arguments of ``bounds_of_lists``; documents whose score is None are not ranked."""
     rows = [row for one in lists for row in one]
     offsets = np.cumsum([0, *map(len, lists)])
-    ranked = np.array([place for place, row in enumerate(rows) if row[1] is not None], np.int64)
-    # the scores of a list come in another order than its labels
-    ranked = np.concatenate([ranked[(a <= ranked) & (ranked < b)][::-1] for a, b in itertools.pairwise(offsets)])
-    values = np.array([row[0] or 0.0 for row in rows])
-    labels = Labels(values, offsets, {"worth": np.array([row[2] for row in rows])})
+    # columns that a metric does not use are left out, so that whole labels are codes
+    columns = {"worth": np.array([row[2] for row in rows])} if metric.columns else {}
+    labels = Labels(np.array([row[0] or 0.0 for row in rows]), offsets, columns)
+    if labels.rows is None:  # scores in any order, such as the reversed one of each list
+        order = np.concatenate([np.arange(a, b)[::-1] for a, b in itertools.pairwise(offsets)])
+    else:  # scores in the order of places
+        order = labels.rows
+    ranked = np.array([row for row in order if rows[row][1] is not None], np.int64)
+    scores = np.array([rows[row][1] for row in ranked], np.float64)
     counts = [sum(row[1] is not None for row in one) for one in lists]
-    scores = np.array([rows[row][1] for row in ranked], dtype)
     return {
         "labels": labels,
-        "missing": np.array([row[0] is None for row in rows]),
+        "missing": np.array([row[0] is None for row in rows], np.bool_),
         "scores": Scores(scores, labels.places[ranked], np.cumsum([0, *counts])),
         "ranked_rows": ranked,
     }
 
 
-def without_worth(metric: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments without the column that the metric does not use, so that whole labels are codes."""
-    if not metric.columns:
-        labels = given["labels"] = Labels(given["labels"].values, given["labels"].offsets)
-        scores = given["scores"]
-        given["scores"] = Scores(scores.values, labels.places[given["ranked_rows"]], scores.offsets)
-    return given
-
-
 def values_of(metric: Any, lists: Sequence[Sequence[Row]]) -> NDArray[np.float64]:
     """The values of lists without missing labels."""
-    given = without_worth(metric, arrays(lists))
+    given = arrays(metric, lists)
     return metric.values(Lists(given["labels"], given["scores"], 0, len(lists)))
 
 
@@ -119,8 +113,7 @@ def enumerated(metric: Any, one: Sequence[Row], grid: Sequence[float]) -> tuple[
 
 def check(metric: Any, lists: Sequence[Sequence[Row]], grid: Sequence[float] | None = None) -> None:
     """The bounds of many lists at once are those of the enumeration."""
-    given = without_worth(metric, arrays(lists))
-    low, high = bounds_of_lists(metric, **given, start=0, stop=len(lists))
+    low, high = bounds_of_lists(metric, **arrays(metric, lists), start=0, stop=len(lists))
     for number, one in enumerate(lists):
         expected = enumerated(metric, one, grid or grid_of(metric))
         found = float(low[number]), float(high[number])
@@ -228,7 +221,7 @@ def test_no_real_labels_lead_beyond_the_bounds_of_ndcg(gain: str) -> None:
                 [(2 * rng.beta(0.3, 0.3) if row[0] is None else row[0], *row[1:]) for row in one] for _ in range(300)
             ]
             values = values_of(metric, filled)
-            low, high = bounds_of_lists(metric, **without_worth(metric, arrays([one])), start=0, stop=1)
+            low, high = bounds_of_lists(metric, **arrays(metric, [one]), start=0, stop=1)
             if not np.isnan(values).all():
                 assert low[0] - 1e-13 <= np.nanmin(values)
                 assert np.nanmax(values) <= high[0] + 1e-13
@@ -267,7 +260,7 @@ def test_bounds_of_long_lists_hold_for_random_labels_and_for_one_change_of_the_b
 
     for ties in (20, 10**6):
         one = random_list(rng, 200, 60, labels, ties)
-        low, high = bounds_of_lists(metric, **without_worth(metric, arrays([one])), start=0, stop=1)
+        low, high = bounds_of_lists(metric, **arrays(metric, [one]), start=0, stop=1)
         places = [place for place, row in enumerate(one) if row[0] is None]
         places.sort(key=lambda place: -math.inf if one[place][1] is None else one[place][1], reverse=True)
         top = grid_of(metric)[-1]

@@ -34,7 +34,7 @@ def needed(module: str) -> Any:
 # --- lists -----------------------------------------------------------------------------------------------------------
 
 
-def made_lists(seed: int, queries: int = 60) -> Lists:
+def made_lists(seed: int, queries: int = 50) -> Lists:
     """Lists of 1 to 90 documents with grades 0 to 4; in some no document is relevant, in some all are."""
     rng = np.random.default_rng(seed)
     sizes = np.concatenate([[1, 1, 2, 2, 31, 32, 33], rng.integers(1, 91, queries - 7)])
@@ -130,20 +130,22 @@ def test_real_lists_have_the_librarys_numbers(real_data: Path, like: str, name: 
         check_per_query(like, lists)
     else:
         check_means(like, lists)
-        check_per_query(like, lists.first(30))
+        check_per_query(like, lists.first(10))
 
 
 @pytest.mark.parametrize("like", [needs(like) for like in PROFILES])
 def test_a_wrong_convention_is_noticed(like: str) -> None:
-    """The comparison can fail: our own defaults are not those of any library that has another convention."""
-    lists, changed = made_lists(1), 0
+    """The comparison can fail: where a library has another convention than we, our own defaults give other numbers."""
+    lists, changed = made_lists(1, queries=20), 0
     for metric in PROFILES[like].metrics:
-        held = fitting(like, metric, lists)
-        for ours, name in names_of(like, metric):
-            if cr.metric(ours) != cr.metric(ours, like=like):
-                changed += 1
-                theirs = PEERS[like].per_query([name], held)[name]
-                assert not np.allclose(values_of(cr.metric(ours), held), theirs, rtol=0, atol=1e-9)
+        name, ours = PROFILES[like].metrics[metric].called(10), f"{metric}@10"
+        if name is None:
+            name, ours = PROFILES[like].metrics[metric].called(None), metric
+        if cr.metric(ours) != cr.metric(ours, like=like):
+            held = fitting(like, metric, lists)
+            found = PEERS[like].per_query([str(name)], held)[str(name)]
+            assert not np.allclose(values_of(cr.metric(ours), held), found, rtol=0, atol=1e-9, equal_nan=True)
+            changed += 1
     assert changed
 
 
@@ -269,15 +271,16 @@ def test_scores_that_differ_in_double_precision_alone(like: str) -> None:
 
 
 def test_scikit_learn_has_the_exact_mean_at_ties_except_in_ap() -> None:
-    labels, scores = [1.0, 0.0, 2.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0, 2.0]
+    labels, scores = [1.0, 0.0, 2.0, 0.0], [1.0, 1.0, 2.0, 0.0]
     ndcg = cr.metric("ndcg", like="sklearn")(labels, scores=scores)
     assert theirs("sklearn", "ndcg_score", labels, scores) == pytest.approx(ndcg, abs=1e-9)
-    binary = [1.0, 0.0, 1.0, 0.0, 0.0]
+    binary = [1.0, 0.0, 1.0, 0.0]
     auc = cr.metric("auc", like="sklearn")(binary, scores=scores)
     assert theirs("sklearn", "roc_auc_score", binary, scores) == pytest.approx(auc, abs=1e-9)
-    last = 2 / 4  # both relevant documents of the tie at ranks 2 to 4
+    last = (1 + 2 / 3) / 2  # the relevant document of the tie at rank 3
     assert theirs("sklearn", "average_precision_score", binary, scores) == pytest.approx(last, abs=1e-9)
-    assert cr.metric("ap", like="sklearn")(binary, scores=scores) != pytest.approx(last, abs=1e-3)
+    mean = (last + 1) / 2
+    assert cr.metric("ap", like="sklearn")(binary, scores=scores) == pytest.approx(mean, abs=1e-9)
 
 
 def test_the_label_ranking_average_precision_of_scikit_learn_is_ap_but_for_empty_lists() -> None:
@@ -313,9 +316,13 @@ def test_a_minus_ends_the_names_in_which_empty_lists_count_0_in_xgboost(ours: st
 
 @needed("xgboost")
 def test_linear_gains_of_xgboost_are_a_setting() -> None:
+    """``ndcg_exp_gain=False``, which XGBoost 2 does not look at when it evaluates."""
+    import xgboost
+
+    gain = "linear" if int(xgboost.__version__.split(".")[0]) >= 3 else "exponential"
     lists = made_lists(6)
     found = xgboost_means(["ndcg@10"], lists, ndcg_exp_gain=False)["ndcg@10"]
-    ours = values_of(cr.metric("ndcg(gain=linear)@10", like="xgboost"), lists).mean()
+    ours = values_of(cr.metric(f"ndcg(gain={gain})@10", like="xgboost"), lists).mean()
     assert found == pytest.approx(ours, abs=1e-9)
 
 
@@ -336,7 +343,7 @@ def test_the_ndcg_burges_of_ranx_has_exponential_gains() -> None:
 
 @pytest.mark.parametrize("engine", [needs("lightgbm"), needs("xgboost")])
 def test_weights_of_queries_without_relevant_documents_are_ignored_by_the_ndcg_of_engines(engine: str) -> None:
-    """A weight 5 counts as 1 in their sum and as 5 in what they divide it by, so that only unweighted means can agree."""
+    """A weight 5 counts as 1 in their sum and as 5 in what they divide it by, so only unweighted means can agree."""
     lists = Lists(np.array([0.0, 0.0, 0.0, 1.0]), np.array([2.0, 1.0, 2.0, 1.0]), np.array([2, 2]))
     weights = [5.0, 5.0, 1.0, 1.0] if engine == "lightgbm" else [5.0, 1.0]
     means: Any = PEERS[engine].means

@@ -198,10 +198,11 @@ def read_run(source: Source) -> Run:
     return Run(query, docs, scores, name=_text(next(iter(tags))))
 
 
-def read_qrels(source: Source) -> RankingData:
+def read_qrels(source: Source, *, negative: str = "keep") -> RankingData:
     """Read TREC relevance judgements: ``query iteration document relevance``; data with labels and ids, no features.
 
-    Negative and fractional grades are kept. Queries come in the order of their first appearance; rows of a query that
+    Fractional grades are kept, and so are negative ones, which metrics refuse; ``negative="zero"`` makes them 0, as
+    trec_eval counts them. Queries come in the order of their first appearance; rows of a query that
     do not lie together are brought together (``data.source_rows``). A document judged twice for a query is refused.
 
     >>> import io
@@ -209,12 +210,16 @@ def read_qrels(source: Source) -> RankingData:
     >>> data.query_ids.tolist(), data.doc_ids.tolist(), data.y.tolist()
     ([301, 302], ['FT1', 'FT7', 'FT1'], [1.0, 2.0, 0.0])
     """
+    if negative not in ("keep", "zero"):
+        raise ValueError(f"negative: expected 'keep' or 'zero', got {negative!r}")
     rows = _Rows(source, _QRELS, "relevance judgements")
     for block in rows:
         rows.take_query(block.columns[0])
         rows.take_document(block, 2)
         rows.take_number(block, 3)
     query, docs, labels = rows.finish()
+    if negative == "zero":
+        labels = np.maximum(labels, 0)
     return RankingData(y=labels, qid=query, doc_ids=docs, group_rows=True)
 
 

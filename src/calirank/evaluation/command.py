@@ -76,13 +76,14 @@ def metrics_named(texts: Sequence[str], like: str | None = None) -> dict[str, Me
     names = [name for text in texts for name in split_names(text)]
     if not names:
         raise ValueError("--metrics: expected names such as ndcg@10,ap; got none")
-    repeated = next((name for name in names if names.count(name) > 1), None)
-    if repeated is not None:
-        raise ValueError(f"--metrics: {repeated!r} is named twice")
-    if like is None:
-        return {name: metric(name) for name in names}
-    found = {name: metric(name, like=like) for name in names}
-    return {str(one): one for one in found.values()}
+    found: dict[str, Metric] = {}
+    for name in names:
+        one = metric(name) if like is None else metric(name, like=like)
+        shown = name if like is None else str(one)
+        if shown in found:
+            raise ValueError(f"--metrics: {shown!r} is named twice")
+        found[shown] = one
+    return found
 
 
 def default_metrics(data: RankingData, like: str | None = None) -> dict[str, Metric]:
@@ -537,7 +538,8 @@ class Report:
 
     def to_json(self, *, per_query: bool = False) -> str:
         """Everything, as one line of JSON."""
-        return json.dumps(_finite(self.to_dict(per_query=per_query)), ensure_ascii=False, allow_nan=False) + "\n"
+        found = _finite(self.to_dict(per_query=per_query))  # dates as ids and segments become text
+        return json.dumps(found, ensure_ascii=False, allow_nan=False, default=str) + "\n"
 
     def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
         """Everything as lists and dicts."""

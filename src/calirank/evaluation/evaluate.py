@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calirank.data.describe import number_text
 from calirank.data.ragged import list_numbers
 from calirank.data.ranking_data import RankingData
 from calirank.evaluation.alignment import align
@@ -43,7 +44,9 @@ def evaluate(
     >>> table["rr"].per_query.tolist(), round(table["ndcg"].mean, 4)
     ([1.0, 0.75], 0.9077)
     """
-    given = [metrics] if isinstance(metrics, (str, Metric)) or callable(metrics) else list(metrics)
+    if not isinstance(metrics, (str, Metric, Sequence)) and not callable(metrics):
+        raise TypeError(f"metrics: expected a name, a metric, a function, or a list of these; got {metrics!r}")
+    given = list(metrics) if isinstance(metrics, Sequence) and not isinstance(metrics, str) else [metrics]
     if not given:
         raise ValueError("metrics: expected at least one")
     built = [metric(one) for one in given]
@@ -103,7 +106,7 @@ def segments_of(by: str | ArrayLike, data: RankingData) -> dict[Any, NDArray[np.
         inside = (values >= low if number == 0 else values > low) & (values <= high)
         if inside.any():
             held = values[inside]
-            segments[f"{held.min():g} to {held.max():g}"] = inside
+            segments[f"{number_text(held.min())} to {number_text(held.max())}"] = inside
     return segments
 
 

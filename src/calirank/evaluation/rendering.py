@@ -51,5 +51,15 @@ def deliver(text: str, path: str | os.PathLike[str] | None) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A NumPy number as a Python one."""
-    return value.item() if isinstance(value, np.generic) else value
+    """A number as a Python one, and what is neither number nor text (a date) as text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, (int, float, str)) else str(value)
+
+
+def counted(number: int, noun: str, plural: str) -> str:
+    """A number and its noun.
+
+    >>> counted(1, "query is", "queries are")
+    '1 query is'
+    """
+    return f"{number} {noun if number == 1 else plural}"

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calirank.data.ragged import Floats
-from calirank.evaluation.rendering import aligned, deliver, markdown_table, plain
+from calirank.evaluation.rendering import aligned, counted, deliver, markdown_table, plain
 from calirank.evaluation.statistics import Interval, Seed, bootstrap_interval, mean, mean_interval
 from calirank.metrics import Metric, metric
 from calirank.names import did_you_mean
@@ -176,9 +176,11 @@ class Table(Mapping[str, Values]):
     def notes(self) -> Iterator[str]:
         """What a reader of the numbers should know."""
         if self.missed:
-            yield f"{len(self.missed)} queries are not in the run and have the lowest value: {_some(self.missed)}"
+            missed = counted(len(self.missed), "query is not in the run and has", "queries are not in the run and have")
+            yield f"{missed} the lowest value: {_some(self.missed)}"
         if self.unknown:
-            yield f"{len(self.unknown)} queries of the run are not in the data and are left out: {_some(self.unknown)}"
+            unknown = counted(len(self.unknown), "query of the run is", "queries of the run are")
+            yield f"{unknown} not in the data and left out: {_some(self.unknown)}"
         for name, values in self.items():
             if values.n < len(self.query_ids):
                 skipped = len(self.query_ids) - values.n
@@ -223,7 +225,7 @@ class Table(Mapping[str, Values]):
             "unknown": [plain(query) for query in self.unknown],
         }
         if per_query:
-            found["query_ids"] = self.query_ids.tolist()
+            found["query_ids"] = list(map(plain, self.query_ids))
             found["per_query"] = {name: list(map(_json, values.per_query.tolist())) for name, values in self.items()}
         return found
 
@@ -236,7 +238,7 @@ _HEADING = {"low": "95 % from", "high": "to"}
 
 
 def _cell(value: Any, decimals: int) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return "-"
     return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
 

@@ -17,6 +17,7 @@ from calirank.data.supervision import Judgements, Preferences, Rankings, Supervi
 from calirank.evaluation.alignment import Ranked
 from calirank.metrics import PD, Custom, Metric
 from calirank.metrics.base import JudgementMetric, LabelMetric, as_column, empty_value, weighted_by_judge
+from calirank.metrics.bounds import bounds_of_lists
 from calirank.metrics.lists import Bools, Labels, Lists, Scores, each_block
 from calirank.metrics.sums import parts_of
 from calirank.names import did_you_mean
@@ -120,8 +121,6 @@ def _block_values(
 
     def task(start: int, stop: int) -> None:
         if bounds:
-            from calirank.metrics.bounds import bounds_of_lists
-
             assert missing is not None
             for number, metric in enumerate(group):
                 ends = bounds_of_lists(metric, labels, missing, scores, start, stop, held.rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from calirank.metrics import bounds as bounds
 from calirank.metrics.ap import AP
 from calirank.metrics.auc import AUC
 from calirank.metrics.base import LabelMetric, Metric
@@ -50,19 +51,28 @@ __all__ = [
 ]
 
 
-def metric(name: str | Metric | Callable[[Any, tuple[int, ...]], Any], **settings: Any) -> Metric:
+def metric(
+    name: str | Metric | Callable[[Any, tuple[int, ...]], Any], *, like: str | None = None, **settings: Any
+) -> Metric:
     """The metric of this name, such as ``"ndcg@10"``; a metric itself is returned as it is.
 
+    ``like`` names a library whose conventions are the defaults: "lightgbm", "xgboost", "sklearn", "trec_eval", "ranx".
     A function ``(labels, order) -> number`` becomes a metric too; ``settings`` are those of :class:`Custom`.
 
     >>> metric("ndcg@10") == NDCG(k=10)
     True
-    >>> str(metric("NDCG(gain=linear)@5"))
-    'ndcg(gain=linear)@5'
+    >>> str(metric("NDCG(gain=linear)@5")), str(metric("ndcg@5", like="trec_eval"))
+    ('ndcg(gain=linear)@5', 'ndcg(gain=linear)@5')
     """
+    if settings and (isinstance(name, (str, Metric)) or like is not None):
+        raise TypeError(f"settings are for functions; those of {str(name)!r} stand in its name: {', '.join(settings)}")
+    if like is not None:
+        from calirank.metrics.profiles import as_in
+
+        return as_in(name, like)  # type: ignore[arg-type]  # a function is refused there
     if isinstance(name, Metric):
         return name
-    if callable(name):
+    if not isinstance(name, str):
         return Custom(name, **settings)
     found: Metric = METRICS.build(name)
     return found

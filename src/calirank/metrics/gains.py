@@ -60,7 +60,7 @@ def check_gains(metric: Any, gain: Gain, labels: Labels) -> None:
         grades = len(gain)
 
         def no_grade(y: Floats) -> Bools:
-            return (y != np.floor(y)) | (y >= grades)
+            return np.not_equal(y, np.floor(y)) | np.greater_equal(y, grades)
 
         labels.check(no_grade, f"{metric}: the list of gains is for the grades 0 to {grades - 1}")
 

@@ -2,8 +2,8 @@
 
 ``metric("ndcg@10", like="lightgbm")`` is NDCG as LightGBM computes it: what the name leaves open has that library's
 defaults. It reproduces the library's number at scores without ties; at ties ours stays the exact mean over all orders,
-where most libraries depend on the order of the rows or on the names of the documents. Means are over queries of equal
-weight.
+where most libraries depend on the order of the rows or on the names of the documents. Means agree where all queries
+weigh the same: with weights, the NDCG of LightGBM and XGBoost gives a query without relevant documents the weight 1.
 
 :data:`PROFILES` was filled by running the libraries, and the tests run them again.
 """
@@ -62,11 +62,7 @@ _OVER_LIST: Default = ("ideal_over", "list", "it knows the documents of the list
 _OVER_JUDGED: Default = ("ideal_over", "judged", "the ideal counts judged documents that were not returned")
 _EMPTY_IS_0: Default = ("empty", 0.0, "a query without relevant documents counts 0")
 _EMPTY_IS_1: Default = ("empty", 1.0, "a query without relevant documents counts 1")
-_EMPTY_IS_1_BUT_MINUS: Default = (
-    "empty",
-    1.0,
-    "a query without relevant documents counts 1; 0 if the name ends in a minus",
-)
+_EMPTY_IS_1_BUT_MINUS: Default = ("empty", 1.0, "a query without relevant documents counts 1; 0 as ndcg-, map-")
 _RELEVANT: Default = ("relevant", 1, "grades from 1 on are relevant")
 _BINARY: Default = ("relevant", 1, "it takes labels 0 and 1 only")
 _BY_R: Default = ("divisor", "relevant", "the divisor is R, the number of relevant documents, below any cut-off")
@@ -169,13 +165,10 @@ def as_in(metric: str | Metric, like: str) -> Metric:
     if not isinstance(like, str):
         raise TypeError(f"like is the name of a library ({', '.join(PROFILES)}); got {like!r}")
     if like.lower() not in PROFILES:
-        raise ValueError(
-            f"no profile is called {like!r}.{did_you_mean(like, PROFILES)} Known are: {', '.join(PROFILES)}"
-        )
+        hint = did_you_mean(like, PROFILES)
+        raise ValueError(f"no library is called {like!r}.{hint} Known are: {', '.join(PROFILES)}")
     if not isinstance(metric, (str, Metric)):
-        raise TypeError(
-            f"like={like!r} is for names and metrics, because no library has a function of yours: {metric!r}"
-        )
+        raise TypeError(f"like={like!r} is for names and metrics; no library has a function of yours: {metric!r}")
     name = parse(metric) if isinstance(metric, str) else METRICS.describe(metric)
     METRICS.build(name)  # what is wrong in the name itself is told before anything is added to it
     if isinstance(name, Sum):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calirank.data.describe import number_text
 from calirank.data.supervision import Supervision
 from calirank.metrics.base import Columns, Metric, Number, is_number
 from calirank.metrics.lists import Floats
@@ -58,6 +59,17 @@ class WeightedSum(Metric):
         """What its terms judge by."""
         kinds = {metric.supervision for _, metric in self.terms}
         return kinds.pop() if len(kinds) == 1 else "grades"
+
+    def __str__(self) -> str:
+        """The name that ``cr.metric`` reads; where a term is a user's function, it only looks like one."""
+        parts = [(coefficient, str(metric)) for coefficient, metric in self.terms]
+        parts += [(self.constant, "")] if self.constant else []
+        text = ""
+        for coefficient, name in parts:
+            size = "" if name and abs(coefficient) == 1 else number_text(abs(coefficient)) + ("*" if name else "")
+            sign = "-" if coefficient < 0 else "+"
+            text += f" {sign} {size}{name}"
+        return text[3:] if parts[0][0] >= 0 else f"-{text[3:]}"
 
     @property
     def is_positional(self) -> bool:

@@ -37,11 +37,12 @@ from numpy.typing import NDArray
 
 from calirank.metrics.ap import AP
 from calirank.metrics.auc import AUC
-from calirank.metrics.base import Columns, LabelMetric, OneList, columns_of, scores_of, split_labels
+from calirank.metrics.base import Columns, LabelMetric, OneList, columns_of, finds_bounds, scores_of, split_labels
 from calirank.metrics.dcg import Discounted
 from calirank.metrics.err import ERR
 from calirank.metrics.gains import gain_column, gains
 from calirank.metrics.lists import ENDLESS, Bools, Floats, Ints, Labels, Lists, Scores
+from calirank.metrics.lists import kernels as sorting
 from calirank.metrics.ndcg import NDCG
 from calirank.metrics.recall import Recall
 from calirank.metrics.rr import RR
@@ -54,6 +55,7 @@ def kernels() -> Any:
     return _kernels
 
 
+@finds_bounds
 def bounds_of_list(metric: LabelMetric, labels: Any, scores: Any, order: Any, columns: Columns) -> tuple[float, float]:
     """The lowest and highest value of one list; its missing labels are masked.
 
@@ -87,7 +89,8 @@ def bounds_of_lists(
     """The lowest and highest value of each of the lists ``start:stop``; NaN where every assignment is skipped.
 
     ``missing`` marks the rows of ``labels`` that have none (and hold 0); the others have been checked. ``ranked_rows``
-    are the rows that the scores belong to, in the order of the scores; None when all documents are ranked.
+    are the rows that the scores belong to, in the order of the scores; None when all documents are ranked, in the order
+    of the labels. Where labels are sorted (``labels.rows``), the places of the scores say it, and it is not used.
     """
     low = metric.values(Lists(labels, scores, start, stop))  # with all missing labels 0, which is one assignment
     high = low.copy()
@@ -115,14 +118,23 @@ class _Part:
         ranked, self.score_bounds = _rows_of(scores.offsets, which)
         self.scores = scores.values[ranked]
         self.counts, self.sizes = np.diff(self.score_bounds), np.diff(self.bounds)
-        self.row_of_score = ranked if ranked_rows is None else ranked_rows[ranked]
-        self.row_of_score = self.row_of_score - np.repeat(labels.offsets[which] - self.bounds[:-1], self.counts)
+        if labels.rows is not None:
+            ranked = labels.rows[np.repeat(labels.offsets[which], self.counts) + scores.places[ranked]]
+        elif ranked_rows is not None:
+            ranked = ranked_rows[ranked]
+        self.row_of_score = ranked - np.repeat(labels.offsets[which] - self.bounds[:-1], self.counts)
 
     def values_of(self, metric: LabelMetric, filled: Floats) -> Floats:
         """The value of each list when these are the labels."""
         labels = Labels(filled, self.bounds, self.columns)
-        scores = Scores(self.scores, labels.places[self.row_of_score], self.score_bounds)
-        return metric.values(Lists(labels, scores, 0, len(labels)))
+        order = np.arange(len(self.scores))
+        if labels.rows is not None:  # scores in the order of places
+            score_of_row = np.full(len(filled), -1)
+            score_of_row[self.row_of_score] = order
+            order = score_of_row[labels.rows]
+            order = order[order >= 0]
+        places = labels.places[self.row_of_score[order]]
+        return metric.values(Lists(labels, Scores(self.scores[order], places, self.score_bounds), 0, len(labels)))
 
     @cached_property
     def _by_score(self) -> Ints:
@@ -343,8 +355,8 @@ def _places(sizes: Ints) -> tuple[Ints, Ints]:
 
 def _best_first(values: NDArray[Any], bounds: Ints) -> Ints:
     """The rows of each list, the highest value first."""
-    sizes = np.diff(bounds)
-    place, _ = _places(sizes)
-    keys, _, slot, _ = Scores(values, place.astype(np.uint32), bounds).sorted_keys(0, len(sizes))
-    found: Ints = (keys[np.repeat(slot, sizes) + place] & np.uint64(0xFFFFFFFF)).astype(np.int64)
-    return found + np.repeat(bounds[:-1], sizes)
+    place, _ = _places(np.diff(bounds))
+    ordered = Scores(values, place.astype(np.uint32), bounds).sorted_keys(0, len(bounds) - 1)
+    rows = np.empty(len(values), np.int64)
+    sorting().rows_of_keys(ordered.keys, ordered.slot, bounds, 0, rows)
+    return rows
