@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,13 @@ def test_the_references_are_those_of_the_library() -> None:
     for key, reference in REFERENCES.items():
         assert f"**{key}**" in page
         assert reference in page
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_tables_and_the_output_of_commands_are_what_the_code_makes(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    filled = runpy.run_path(str(ROOT / "tools" / "fill_pages.py"))["filled"]
+    assert filled(text) == text, "python tools/fill_pages.py brings the pages up to date"
 
 
 def test_every_public_name_is_there_and_documented() -> None:

@@ -1,9 +1,9 @@
 """Write into README.md and docs/ what the code knows: tables, the list of references, and what commands print.
 
-Each table has its place between ``<!-- name -->`` and ``<!-- /name -->``. In a block that begins with three backticks
-and ``console``, a line ``$ cat FILE`` makes a file of the lines below it, and the lines below ``$ calirank …`` and
-``$ python FILE`` become what the command prints. All blocks of a page share one folder, which is empty at first. Tests
-check that the pages are up to date.
+Each table has its place between ``<!-- name -->`` and ``<!-- /name -->``. In a code block of the language ``console``,
+``$ cat FILE`` makes a file of the lines below it, and what stands below ``$ calirank …`` and ``$ python FILE`` becomes
+what the command prints. All blocks of a page share one folder, which is empty at first. Tests check that the pages are
+up to date.
 """
 
 import inspect
@@ -48,14 +48,15 @@ def metrics() -> Iterator[tuple[str, ...]]:
         also.setdefault(name, []).append(f"`{alias}`")
     for name, entry in sorted(METRICS):
         one = METRICS.build(name)
-        parameters = [f"`{key}={value_text(value)}`" for key, value in defaults(entry).items()]
+        aliases = ", ".join(also.get(name, []))
         positional = "yes" if one.is_positional else "no"
-        yield (f"`{name}`", ", ".join(also.get(name, [])), one.supervision, ", ".join(parameters), positional, about(entry))
+        yield (f"`{name}`", aliases, one.supervision, parameters(entry), positional, about(entry))
 
 
-def defaults(entry: Any) -> dict[str, Any]:
+def parameters(entry: Any) -> str:
     """The parameters of a metric with their defaults."""
-    return {name: parameter.default for name, parameter in inspect.signature(entry).parameters.items()}
+    listed = inspect.signature(entry).parameters.values()
+    return ", ".join(f"`{one.name}={value_text(one.default)}`" for one in listed)
 
 
 def value_text(value: Any) -> str:
@@ -88,25 +89,22 @@ def parts() -> dict[str, str]:
 
 def run_block(block: str) -> str:
     """A console block with the output of its commands, run in the current folder."""
-    lines: list[str] = []
-    for step in re.split(r"^(?=\$ )", block, flags=re.MULTILINE):
+    steps = []
+    for step in re.split(r"^(?=\$ )", block, flags=re.MULTILINE)[1:]:
         command, _, below = step.partition("\n")
-        lines.append(command)
         match shlex.split(command.removeprefix("$ ")):
             case ["cat", file]:
-                Path(file).write_text(below.rstrip("\n") + "\n", encoding="utf-8")
-                lines.append(below.rstrip("\n"))
+                text = below.rstrip("\n")
+                Path(file).write_text(f"{text}\n", encoding="utf-8")
             case ["python", file]:
-                lines.append(printed(lambda file=file: runpy.run_path(file, run_name="__main__")))
+                text = printed(lambda file=file: runpy.run_path(file, run_name="__main__"))
             case ["calirank", *_] as words:
                 with mock.patch.object(sys, "argv", words):
-                    lines.append(printed(cli.main))
-            case []:
-                pass
+                    text = printed(cli.main)
             case _:
-                raise ValueError(f"expected cat FILE, python FILE or calirank …, got {command!r}")
-        lines[-1] = lines[-1] + "\n" if below.endswith("\n\n") and lines[-1] else lines[-1]
-    return "\n".join(line for line in lines if line) + "\n"
+                raise ValueError(f"expected $ cat FILE, $ python FILE or $ calirank …, got {command!r}")
+        steps.append(f"{command}\n{text}\n" if text else f"{command}\n")
+    return "\n".join(steps)
 
 
 def printed(run: Any) -> str:

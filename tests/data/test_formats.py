@@ -167,7 +167,9 @@ def test_options_go_to_readers_and_writers(tmp_path: Path) -> None:
 
 def test_unknown_options_are_refused_with_the_known_ones(tmp_path: Path) -> None:
     (tmp_path / "a.qrels").write_text("q 0 d 1\n")
-    with pytest.raises(TypeError, match=r"read_qrels \(format qrels\) has no option 'group_rows'\. Its options: negative"):
+    with pytest.raises(
+        TypeError, match=r"read_qrels \(format qrels\) has no option 'group_rows'\. Its options: negative"
+    ):
         cr.read(tmp_path / "a.qrels", group_rows=True)
     with pytest.raises(
         TypeError, match=r"read_letor .* has no option 'bse'. Did you mean 'base'. Its options: base, n_"

@@ -147,7 +147,7 @@ def auc(labels: Labels, order: Order, columns: Columns, *, relevant: float = 1) 
 def rbp(
     labels: Labels, order: Order, columns: Columns, *, p: float = 0.8, k: int | None = None, relevant: float = 1
 ) -> Fraction:
-    persistence = Fraction(p)
+    persistence = Fraction(repr(p))
     return sum(
         (
             (1 - persistence) * persistence ** (rank - 1)

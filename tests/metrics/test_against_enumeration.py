@@ -183,7 +183,7 @@ def test_utility_discount_and_offset_reproduce_every_order(metric: Any) -> None:
     @FEW
     @given(cases(metric, largest=5))
     def check(case: Case) -> None:
-        offset = metric.offset(case.given)
+        offset = metric.offset(case.given, **case.with_columns)
         utility = metric.utility(case.given, **case.with_columns)
         discount = metric.discount(len(case))
         assert np.all(np.diff(discount) <= 0)

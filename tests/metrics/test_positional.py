@@ -117,7 +117,7 @@ def test_names_are_values() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda m: m([1, -1], scores=[1, 2]), "expected labels >= 0, got -1.0 for document 1"),
+        (lambda m: m([1, -1], scores=[1, 2]), "expected labels >= 0; got -1 for document 1"),
         (lambda m: m([1, np.nan], scores=[1, 2]), "got nan for document 1"),
         (lambda m: m([[1]], scores=[1]), "one label a document"),
         (lambda m: m.offset(np.ma.masked_array([1, np.nan], [False, False])), "got nan for document 1"),

@@ -84,7 +84,7 @@ class Values:
         )
 
     def __repr__(self) -> str:
-        return f"Values({self.name}: mean {self.mean:.4f} over {self.n} queries)"
+        return f"Values({self.name}: mean {self.mean:.4f} over {counted(self.n, 'query', 'queries')})"
 
     def _only(self, chosen: NDArray[np.bool_]) -> Values:
         def cut(array: Floats | None) -> Any:
@@ -194,7 +194,8 @@ class Table(Mapping[str, Values]):
 
     def __repr__(self) -> str:
         means = ", ".join(f"{name} {values.mean:.4f}" for name, values in self.items())
-        return f"Table({len(self.query_ids)} queries: {means})"
+        queries = counted(len(self.query_ids), "query", "queries")
+        return f"Table({queries}: {means})"
 
     def to_markdown(self, path: Path | None = None, *, decimals: int = 4) -> str:
         """A Markdown table, also written to a file where one is named."""

@@ -19,7 +19,7 @@ from calirank.metrics import PD, Custom, Metric
 from calirank.metrics.base import JudgementMetric, LabelMetric, as_column, empty_value, weighted_by_judge
 from calirank.metrics.bounds import bounds_of_lists
 from calirank.metrics.lists import Bools, Labels, Lists, Scores, each_block
-from calirank.metrics.sums import parts_of
+from calirank.metrics.sums import WeightedSum, parts_of
 from calirank.names import did_you_mean
 
 
@@ -47,6 +47,13 @@ def query_values(metrics: Sequence[Metric], ranked: Ranked, progress: bool | Non
             parts[part] = _custom_values(part, ranked, progress)
         elif part not in parts:
             raise TypeError(f"cannot evaluate {part!r} of type {type(part).__name__}")
+    if len(ranked.missed):
+        for metric in metrics:
+            if any(coefficient < 0 for coefficient, _ in parts_of(metric)[0]):
+                raise ValueError(
+                    f"{metric}: {len(ranked.missed)} queries of the data are not in the run, and the lowest value of a "
+                    "sum with negative coefficients is not known; evaluate its terms by themselves"
+                )
     return [_combined(metric, parts) for metric in metrics]
 
 
@@ -61,13 +68,11 @@ def _combined(metric: Metric, parts: dict[Metric, QueryValues]) -> QueryValues:
     upper: Floats | None = None
     error: Floats | None = None
     if any(found.lower is not None for _, _, found in held):
-        if not all(c >= 0 and getattr(part, "monotone", False) for c, part, _ in held):
-            raise ValueError(
-                f"{metric}: the bounds of this sum are not known, because its terms need not reach theirs together; "
-                'evaluate the terms by themselves, or with unjudged="zero" or "skip"'
-            )
-        lower = constant + np.sum([c * (f.value if f.lower is None else f.lower) for c, _, f in held], axis=0)
-        upper = constant + np.sum([c * (f.value if f.upper is None else f.upper) for c, _, f in held], axis=0)
+        assert isinstance(metric, WeightedSum)
+        ends = [(f.value, f.value) if f.lower is None else (f.lower, f.upper) for _, _, f in held]
+        lower, upper = metric.bounds_of_terms(ends)
+        assert lower is not None
+        value = lower
     errors = [(c, found.error) for c, _, found in held if found.error is not None]
     if errors:
         error = np.sqrt(np.sum([(c * e) ** 2 for c, e in errors], axis=0))
@@ -102,10 +107,11 @@ def _label_values(metrics: list[LabelMetric], ranked: Ranked) -> dict[Metric, Qu
     found: dict[Metric, QueryValues] = {}
     for (policy, columns), group in groups.items():
         held = _without_missing(problem) if policy == "skip" else problem
-        labels, scores, missing = _prepared(held, ranked, group[0], columns)
+        labels = _labels(held, ranked, group[0], columns)
         for metric in group:
             metric.check(labels)
-        lower, upper = _block_values(group, policy == "bounds", labels, scores, missing, held)
+        scores = _scores(held, ranked, labels)
+        lower, upper = _block_values(group, policy == "bounds", labels, scores, held)
         for number, metric in enumerate(group):
             low, high = (_per_query(side[number], problem.judgements) for side in (lower, upper))
             found[metric] = QueryValues(low, low, high) if policy == "bounds" else QueryValues(low)
@@ -113,7 +119,7 @@ def _label_values(metrics: list[LabelMetric], ranked: Ranked) -> dict[Metric, Qu
 
 
 def _block_values(
-    group: list[LabelMetric], bounds: bool, labels: Labels, scores: Scores, missing: Bools | None, held: _Problem
+    group: list[LabelMetric], bounds: bool, labels: Labels, scores: Scores, held: _Problem
 ) -> tuple[Floats, Floats]:
     """The values of several metrics, block by block; the highest that missing labels allow where bounds are wanted."""
     lists = len(held.offsets) - 1
@@ -121,9 +127,9 @@ def _block_values(
 
     def task(start: int, stop: int) -> None:
         if bounds:
-            assert missing is not None
+            assert held.missing is not None
             for number, metric in enumerate(group):
-                ends = bounds_of_lists(metric, labels, missing, scores, start, stop, held.rows)
+                ends = bounds_of_lists(metric, labels, held.missing, scores, start, stop, held.rows)
                 lower[number, start:stop], upper[number, start:stop] = ends
             return
         block = Lists(labels, scores, start, stop)
@@ -205,32 +211,35 @@ def _without_missing(problem: _Problem) -> _Problem:
     )
 
 
-def _prepared(
-    problem: _Problem, ranked: Ranked, metric: LabelMetric, columns: tuple[str, ...]
-) -> tuple[Labels, Scores, Bools | None]:
-    def where(row: int) -> str:
-        return ranked.name_of_row(row if problem.source is None else int(problem.source[row]))
-
-    def where_score(row: int) -> str:
-        return where(row if problem.rows is None else int(problem.rows[row]))
-
+def _labels(problem: _Problem, ranked: Ranked, metric: LabelMetric, columns: tuple[str, ...]) -> Labels:
+    """The labels of a problem, with the columns that metrics use."""
     held = {name: _column(metric, name, ranked) for name in columns}
     if problem.source is not None:
         held = {name: column[problem.source] for name, column in held.items()}
-    plain = not held and problem.values is ranked.data.y
-    labels = _labels_of(ranked.data) if plain else Labels(problem.values, problem.offsets, held, where)
+    if not held and problem.values is ranked.data.y:
+        return _labels_of(ranked.data)
+    return Labels(problem.values, problem.offsets, held, lambda row: _name_of_row(problem, ranked, row))
+
+
+def _scores(problem: _Problem, ranked: Ranked, labels: Labels) -> Scores:
+    """The scores of a problem with the places of their documents."""
+
+    def where(row: int) -> str:
+        return _name_of_row(problem, ranked, row if problem.rows is None else int(problem.rows[row]))
+
     places = labels.places if problem.rows is None else labels.places[problem.rows]
     if labels.rows is None:
-        return labels, Scores(problem.scores, places, problem.score_offsets, where_score), problem.missing
+        return Scores(problem.scores, places, problem.score_offsets, where)
     # By place: a tie is then sorted as it comes.
     order = labels.rows
     if problem.rows is not None:
         first = problem.offsets[:-1][list_numbers(problem.score_offsets)]
         order = np.argsort(first + places)
-    scores = Scores(
-        problem.scores[order], places[order], problem.score_offsets, lambda row: where_score(int(order[row]))
-    )
-    return labels, scores, problem.missing
+    return Scores(problem.scores[order], places[order], problem.score_offsets, lambda row: where(int(order[row])))
+
+
+def _name_of_row(problem: _Problem, ranked: Ranked, row: int) -> str:
+    return ranked.name_of_row(row if problem.source is None else int(problem.source[row]))
 
 
 _known_labels: weakref.WeakKeyDictionary[RankingData, Labels] = weakref.WeakKeyDictionary()

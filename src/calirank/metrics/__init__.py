@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -52,7 +53,7 @@ __all__ = [
 
 
 def metric(
-    name: str | Metric | Callable[[Any, tuple[int, ...]], Any], *, like: str | None = None, **settings: Any
+    name: str | Metric | Callable[[Any, tuple[int, ...]], Any], /, *, like: str | None = None, **settings: Any
 ) -> Metric:
     """The metric of this name, such as ``"ndcg@10"``; a metric itself is returned as it is.
 
@@ -74,5 +75,11 @@ def metric(
         return name
     if not isinstance(name, str):
         return Custom(name, **settings)
+    return _of_name(name)
+
+
+@functools.lru_cache(maxsize=256)
+def _of_name(name: str) -> Metric:
+    """A metric does not change, so equal names can share one."""
     found: Metric = METRICS.build(name)
     return found

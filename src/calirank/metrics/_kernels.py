@@ -321,9 +321,9 @@ def place_at(keys: Keys, at: int, rank: int) -> Any:
 @inlined
 def tie_end(keys: Keys, at: int, n: int, rank: int) -> int:
     """The rank behind the tie that begins at a rank."""
-    head = keys[at + rank] >> HIGH
+    head = keys[np.uint64(at) + np.uint64(rank)] >> HIGH
     end = rank + 1
-    while end < n and keys[at + end] >> HIGH == head:
+    while end < n and keys[np.uint64(at) + np.uint64(end)] >> HIGH == head:
         end += 1
     return end
 
@@ -365,6 +365,10 @@ def discounted_ties(keys: Keys, at: int, n: int, base: Any, table: Floats, disco
     while k < end:
         stop = tie_end(keys, at, n, k)
         value = table[base + place_at(keys, at, k)]
+        if stop == k + 1:
+            total += value * discount[k]
+            k = stop
+            continue
         alike = True
         gain = 0.0
         for j in range(k, stop):
@@ -482,7 +486,7 @@ def precision_sums(
     for number in turns:
         at, n, base = slot[number], count[number], np.uint64(first[number])
         if tied[number]:
-            out[number] = precision_sum_of_ties(keys, at, n, base, relevant, cutoff)
+            out[number] = precision_sum_of_ties(keys, at, n, base, relevant, reciprocals, cutoff)
             continue
         found = 0
         total = 0.0
@@ -494,7 +498,9 @@ def precision_sums(
 
 
 @kernel
-def precision_sum_of_ties(keys: Keys, at: int, n: int, base: Any, relevant: Bools, cutoff: int) -> float:
+def precision_sum_of_ties(
+    keys: Keys, at: int, n: int, base: Any, relevant: Bools, reciprocals: Floats, cutoff: int
+) -> float:
     """The same of one list with ties.
 
     In a tie of m documents at ranks a.. with r relevant ones and c before it, rank a+t is relevant with probability
@@ -506,15 +512,21 @@ def precision_sum_of_ties(keys: Keys, at: int, n: int, base: Any, relevant: Bool
     k = 0
     while k < end:
         stop = tie_end(keys, at, n, k)
+        if stop == k + 1:
+            hit = int(relevant[base + place_at(keys, at, k)])
+            found += hit
+            total += hit * found * reciprocals[np.uint64(k)]
+            k = stop
+            continue
         r, m = hits_in(keys, at, base, relevant, k, stop), stop - k
         if r == m:  # as if there were no tie
             for j in range(k, min(stop, end)):
-                total += (found + j - k + 1) / (j + 1)
+                total += (found + j - k + 1) * reciprocals[np.uint64(j)]
         elif r > 0:
             share = 0.0
             growth = (r - 1) / (m - 1)
             for j in range(k, min(stop, end)):
-                share += (found + 1 + growth * (j - k)) / (j + 1)
+                share += (found + 1 + growth * (j - k)) * reciprocals[np.uint64(j)]
             total += share * r / m
         found += r
         k = stop

@@ -16,6 +16,7 @@ import numpy as np
 
 from calirank.metrics.base import (
     UNJUDGED,
+    Columns,
     Empty,
     Number,
     Unjudged,
@@ -65,7 +66,9 @@ class AP(Binary):
         sums = lists.precision_sums(relevant, ENDLESS if self.k is None else int(self.k))
         return lists.shares(sums, R, relevant, empty_value(self.empty))
 
-    def _decomposed(self, labels: Any) -> tuple[Number, Callable[[Collection[int], int], Number]]:
+    def _decomposed(
+        self, labels: Any, columns: Columns = None
+    ) -> tuple[Number, Callable[[Collection[int], int], Number]]:
         y = self._relevance(labels)
         R, last = sum(y), len(y) if self.k is None else self.k
         if not R:

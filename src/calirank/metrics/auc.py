@@ -25,7 +25,7 @@ from calirank.metrics.base import (
     empty_value,
     labels_or_zero,
 )
-from calirank.metrics.lists import Floats, Lists
+from calirank.metrics.lists import Floats, Labels, Lists
 from calirank.metrics.recall import as_number
 from calirank.metrics.relevance import Binary, check_relevant
 from calirank.names import METRICS
@@ -72,11 +72,15 @@ class AUC(Binary):
     def utility(self, labels: Any, *, columns: Columns = None) -> Floats:
         """y / (R (n - R)) for R relevant documents."""
         del columns
-        y = self._relevant(labels_or_zero(labels, self), {})
+        values = labels_or_zero(labels, self)
+        self.check(Labels(values, np.array([0, len(values)])))
+        y = self._relevant(values, {})
         R = int(y.sum())
         return y / (R * (len(y) - R)) if 0 < R < len(y) else np.zeros(len(y))
 
-    def _decomposed(self, labels: Any) -> tuple[Number, Callable[[Collection[int], int], Number]]:
+    def _decomposed(
+        self, labels: Any, columns: Columns = None
+    ) -> tuple[Number, Callable[[Collection[int], int], Number]]:
         y = self._relevance(labels)
         n, R = len(y), sum(y)
         if not 0 < R < n:

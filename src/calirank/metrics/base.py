@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -44,7 +45,10 @@ class Metric:
         order: ArrayLike | None = None,
         columns: Columns = None,
     ) -> float:
-        """The value of an order, or of scores: the mean over all orders that sort them."""
+        """The value of an order, or of scores: the mean over all orders that sort them.
+
+        Where labels are missing and the metric has ``unjudged="bounds"``, it is the lowest value that they allow.
+        """
         raise NotImplementedError
 
     def ideal(self, labels: Any, *, columns: Columns = None) -> float:
@@ -54,6 +58,18 @@ class Metric:
     def discount_form(self) -> tuple[Any, float] | None:
         """What determines the discount up to a factor, and the factor; None when the metric is not positional."""
         return None
+
+    def bounds(
+        self,
+        labels: Any,
+        *,
+        scores: ArrayLike | None = None,
+        order: ArrayLike | None = None,
+        columns: Columns = None,
+    ) -> tuple[float, float]:
+        """The lowest and the highest value that the missing labels allow (missing ones are masked)."""
+        del labels, scores, order, columns
+        raise TypeError(f"{self} has no bounds: it does not judge by labels of which some could be missing")
 
     # What only positional metrics have.
 
@@ -70,16 +86,16 @@ class Metric:
 
     # What metrics have whose gain at a rank depends on the documents above as a set.
 
-    def offset(self, labels: Any) -> float:
+    def offset(self, labels: Any, *, columns: Columns = None) -> float:
         """b(y): the part of the value that no order changes."""
-        return float(self._decomposed(labels)[0])
+        return float(self._decomposed(labels, columns)[0])
 
-    def prefix_gain(self, labels: Any, before: Collection[int], item: int) -> Number:
+    def prefix_gain(self, labels: Any, before: Collection[int], item: int, *, columns: Columns = None) -> Number:
         """The gain of putting ``item`` at the rank behind the set ``before``; a Fraction where it is rational.
 
         The value of an order is the offset plus the gains of its prefixes.
         """
-        return self._decomposed(labels)[1](before, item)
+        return self._decomposed(labels, columns)[1](before, item)
 
     def exact(self, labels: Any, order: Sequence[int]) -> Fraction:
         """The value of an order in exact arithmetic, for metrics whose values are rational.
@@ -89,15 +105,17 @@ class Metric:
         Fraction(1, 3)
         """
         offset, gain = self._decomposed(labels)
-        items = check_order(order).tolist()
+        items = order_for(self, labels, order)
         value = sum((gain(items[:rank], item) for rank, item in enumerate(items)), offset)
         if not isinstance(value, Fraction):
             raise TypeError(f"{self} has no exact value: it is not rational, or not for these labels")
         return value
 
-    def _decomposed(self, labels: Any) -> tuple[Number, Callable[[Collection[int], int], Number]]:
+    def _decomposed(
+        self, labels: Any, columns: Columns = None
+    ) -> tuple[Number, Callable[[Collection[int], int], Number]]:
         """The offset, and the gain of an item at the rank behind a set."""
-        del labels
+        del labels, columns
         raise TypeError(
             f"{self} has no prefix gain: its gain at a rank depends on more than the set of documents above"
         )
@@ -152,12 +170,18 @@ class LabelMetric(Metric):
 
     def check(self, labels: Labels) -> None:
         """Refuse labels outside the metric's domain, with their place."""
-        labels.check(lambda y: ~(np.isfinite(y) & (y >= 0)), f"{self}: expected labels >= 0")
+        labels.check(self, lambda y: ~(np.isfinite(y) & (y >= 0)), "expected labels >= 0")
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of numbers a document that the metric uses."""
         return ()
+
+    def _known(self, labels: Any) -> list[Fraction]:
+        """The labels of one list as exact numbers, once they are known to be in the metric's domain."""
+        values = as_labels(labels, self)
+        self.check(Labels(values, np.array([0, len(values)])))
+        return [Fraction(label) for label in values.tolist()]
 
     #: Whether a higher label at a place never lowers the value, so that bounds come from the lowest and highest labels.
     monotone: ClassVar[bool] = False
@@ -188,7 +212,6 @@ class LabelMetric(Metric):
         order: ArrayLike | None = None,
         columns: Columns = None,
     ) -> tuple[float, float]:
-        """The lowest and the highest value that the missing labels allow (missing ones are masked)."""
         return _bounds_finder[0](self, labels, scores, order, columns)
 
     def ideal(self, labels: Any, *, columns: Columns = None) -> float:
@@ -270,9 +293,14 @@ class OneList:
         self.missing = missing
         offsets = np.array([0, len(labels)])
         self.labels = Labels(labels, offsets, columns)
-        rows = self.labels.rows
-        by_place = (scores, self.labels.places) if rows is None else (scores[rows], self.labels.places[rows])
-        self.scores = Scores(*by_place, offsets)
+        self._given = scores
+
+    @cached_property
+    def scores(self) -> Scores:
+        """The scores with the places of the documents; to be asked for once the labels are checked."""
+        rows, places = self.labels.rows, self.labels.places
+        by_place = (self._given, places) if rows is None else (self._given[rows], places[rows])
+        return Scores(*by_place, self.labels.offsets)
 
     def lists(self) -> Lists:
         return Lists(self.labels, self.scores, 0, 1)
@@ -336,13 +364,29 @@ def as_labels(labels: Any, metric: Any) -> Floats:
     return values
 
 
-def fractions(labels: Any, metric: Any) -> list[Fraction]:
-    """The labels of one list as exact numbers.
+def documents_of(labels: Any) -> int:
+    """How many documents the labels of a call speak of: grades, an order with ties as tuples, or judgements."""
+    if isinstance(labels, Supervision):
+        return labels.items_of(0) if len(labels) else 0
+    return sum(len(place) if isinstance(place, tuple) else 1 for place in labels)
 
-    >>> fractions([0, 0.5], "dcg")
-    [Fraction(0, 1), Fraction(1, 2)]
+
+def order_for(metric: Any, labels: Any, order: Any) -> list[int]:
+    """An order of the documents that the labels speak of."""
+    try:
+        items: list[int] = check_order(order, documents_of(labels)).tolist()
+    except ValueError as error:
+        raise ValueError(f"{metric}: {error}") from None
+    return items
+
+
+def exact_number(number: float) -> Fraction:
+    """The decimal number that was written.
+
+    >>> exact_number(0.7)
+    Fraction(7, 10)
     """
-    return [Fraction(label) for label in as_labels(labels, metric).tolist()]
+    return Fraction(repr(float(number)))
 
 
 def labels_or_zero(labels: Any, metric: LabelMetric) -> Any:

@@ -44,7 +44,7 @@ class Discounted(Positional):
         check_gains(self, self.gain, labels)
         if self.max_grade is not None:
             limit = self.max_grade
-            labels.check(lambda y: y > limit, f"{self}: expected labels up to max_grade={limit:g}")
+            labels.check(self, lambda y: y > limit, f"expected labels up to max_grade={limit:g}")
 
     def _gain(self, labels: Floats, columns: Mapping[str, Floats]) -> Floats:
         gained = gains(labels, self.gain, columns)

@@ -19,6 +19,7 @@ import numpy as np
 
 from calirank.metrics.base import (
     UNJUDGED,
+    Columns,
     Empty,
     LabelMetric,
     Number,
@@ -28,7 +29,7 @@ from calirank.metrics.base import (
     check_empty,
     check_number,
     empty_value,
-    fractions,
+    exact_number,
 )
 from calirank.metrics.lists import ENDLESS, Floats, Labels, Lists
 from calirank.metrics.recall import as_number
@@ -58,7 +59,7 @@ class ERR(LabelMetric):
 
     def check(self, labels: Labels) -> None:
         super().check(labels)
-        labels.check(lambda y: y > self.max_grade, f"{self}: expected labels up to max_grade={self.max_grade:g}")
+        labels.check(self, lambda y: y > self.max_grade, f"expected labels up to max_grade={self.max_grade:g}")
 
     def _stops(self, labels: Floats, columns: Mapping[str, Floats]) -> Floats:
         """R: the probability that a reader stops at a document."""
@@ -77,9 +78,11 @@ class ERR(LabelMetric):
         """The largest possible grade."""
         return float(self.max_grade)
 
-    def _decomposed(self, labels: Any) -> tuple[Number, Callable[[Collection[int], int], Number]]:
+    def _decomposed(
+        self, labels: Any, columns: Columns = None
+    ) -> tuple[Number, Callable[[Collection[int], int], Number]]:
         two = Fraction(2)
-        R: list[Any] = [(two**label - 1) / two ** Fraction(self.max_grade) for label in fractions(labels, self)]
+        R: list[Any] = [(two**label - 1) / two ** exact_number(self.max_grade) for label in self._known(labels)]
         last = len(R) if self.k is None else self.k
         if not any(R):
             return as_number(self.empty), lambda before, item: Fraction(0)

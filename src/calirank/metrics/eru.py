@@ -15,7 +15,7 @@ import numpy as np
 
 from calirank.metrics.base import UNJUDGED, Unjudged, check_choice, check_cutoff, check_number
 from calirank.metrics.gains import geometric_discount
-from calirank.metrics.lists import Floats, room
+from calirank.metrics.lists import Floats, Labels, room
 from calirank.metrics.positional import Positional
 from calirank.names import METRICS
 
@@ -46,6 +46,12 @@ class ERU(Positional):
             raise ValueError(f"eru: weight is the name of a column, or None; got {self.weight!r}")
         if self.max_grade is not None:
             check_number("eru", "max_grade", self.max_grade, 0)
+
+    def check(self, labels: Labels) -> None:
+        super().check(labels)
+        if self.max_grade is not None:
+            limit = self.max_grade
+            labels.check(self, lambda y: y > limit, f"expected labels up to max_grade={limit:g}")
 
     @property
     def columns(self) -> tuple[str, ...]:

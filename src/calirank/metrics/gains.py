@@ -39,7 +39,8 @@ def gain_column(gain: Gain) -> tuple[str, ...]:
 def gains(labels: Floats, gain: Gain, columns: Mapping[str, Floats]) -> Floats:
     """The gain of each document.
 
-    >>> gains(np.array([0.0, 2, 1]), "exponential", {}).tolist(), gains(np.array([0, 2, 1]), (0, 1, 5), {}).tolist()
+    >>> grades = np.array([0.0, 2.0, 1.0])
+    >>> gains(grades, "exponential", {}).tolist(), gains(grades, (0.0, 1.0, 5.0), {}).tolist()
     ([0.0, 3.0, 1.0], [0.0, 5.0, 1.0])
     """
     if gain == "exponential":
@@ -55,14 +56,14 @@ def gains(labels: Floats, gain: Gain, columns: Mapping[str, Floats]) -> Floats:
 def check_gains(metric: Any, gain: Gain, labels: Labels) -> None:
     """Refuse labels that have no gain."""
     if gain == "exponential":
-        labels.check(_above_1000, f"{metric}: the exponential gain of a label above 1000 is beyond all numbers")
+        labels.check(metric, _above_1000, "the exponential gain of a label above 1000 is beyond all numbers")
     elif isinstance(gain, tuple):
         grades = len(gain)
 
         def no_grade(y: Floats) -> Bools:
             return np.not_equal(y, np.floor(y)) | np.greater_equal(y, grades)
 
-        labels.check(no_grade, f"{metric}: the list of gains is for the grades 0 to {grades - 1}")
+        labels.check(metric, no_grade, f"the list of gains is for the grades 0 to {grades - 1}")
 
 
 def _above_1000(labels: Floats) -> Bools:

@@ -11,14 +11,14 @@ from __future__ import annotations
 import functools
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calirank._kernel import get_threads, run_tasks, split_evenly
+from calirank._kernel import SMALL, get_threads, run_tasks, split_evenly
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -27,8 +27,8 @@ Bools = NDArray[np.bool_]
 #: Labels that are whole numbers below this are codes.
 CODES = 64
 
-#: Documents that are sorted and judged together: their keys stay in the processor's cache.
-BLOCK = 80_000
+#: At most so many documents are sorted and judged together, so that their keys stay in the processor's cache.
+BLOCK = 300_000
 
 #: No cut-off.
 ENDLESS = np.iinfo(np.int64).max
@@ -47,7 +47,8 @@ class Labels:
     """The labels of many lists of documents: ``values``, flat, with ``offsets``.
 
     ``codes`` holds them as small whole numbers where they are such, and ``seen`` how often each code occurs. Otherwise,
-    and where a metric uses ``columns`` (other numbers a document), ``rows`` sorts each list by label, best first.
+    and where a metric uses ``columns`` (other numbers a document), ``rows`` sorts each list by label, best first; that
+    comes after :meth:`check`.
     """
 
     def __init__(
@@ -60,18 +61,26 @@ class Labels:
         self.values, self.offsets, self.columns = values, offsets, dict(columns or {})
         self.where = where or (lambda row: f"document {row}")
         self.codes: NDArray[np.uint8] | None = None
-        self.rows: Ints | None = None
-        self.places: NDArray[Any]
         self.seen = np.zeros(CODES, np.int64)
         if not self.columns:
             codes = np.empty(len(values), np.uint8)
             if kernels().count_codes(values, codes, self.seen):
-                self.codes = self.places = codes
+                self.codes = codes
                 self.seen = self.seen[: int(np.max(np.flatnonzero(self.seen), initial=0)) + 1]
-                return
-        self.rows = self._sorted_rows()
-        self.places = np.empty(len(values), np.uint32)
-        self.places[self.rows] = np.arange(len(values)) - np.repeat(offsets[:-1], np.diff(offsets))
+
+    @cached_property
+    def rows(self) -> Ints | None:
+        """The rows of each list, best label first; None where labels are codes."""
+        return self._sorted_rows() if self.codes is None else None
+
+    @cached_property
+    def places(self) -> NDArray[Any]:
+        """Where the tables say something of each document."""
+        if self.codes is not None:
+            return self.codes
+        places = np.empty(len(self.values), np.uint32)
+        places[self.rows] = np.arange(len(self.values)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
+        return places
 
     def _sorted_rows(self) -> Ints:
         """The rows of each list, best label first; equal labels by their columns."""
@@ -89,15 +98,16 @@ class Labels:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    @cached_property
     def distinct(self) -> Floats:
         """All labels that occur; where they are no codes, each as often as it occurs."""
         return self.values if self.codes is None else np.flatnonzero(self.seen).astype(np.float64)
 
-    def check(self, bad: Callable[[Floats], Bools], expected: str) -> None:
+    def check(self, metric: Any, bad: Callable[[Floats], Bools], expected: str) -> None:
         """Refuse labels for which ``bad`` holds, naming the first document that has one."""
-        if bad(self.distinct()).any():
+        if bad(self.distinct).any():
             row = int(np.argmax(bad(self.values)))
-            raise ValueError(f"{expected}; got {self.values[row]:g} for {self.where(row)}")
+            raise ValueError(f"{metric}: {expected}; got {self.values[row]:g} for {self.where(row)}")
 
 
 class Sorted(NamedTuple):
@@ -333,25 +343,19 @@ def _falling(values: Floats, ends: Ints) -> Floats:
     return values[np.lexsort([-values, number])]
 
 
-def blocks(offsets: Ints) -> Iterator[tuple[int, int]]:
-    """Ranges of lists with about :data:`BLOCK` documents, or one list."""
-    lists = len(offsets) - 1
-    parts = min(lists, -(-int(offsets[-1] - offsets[0]) // BLOCK))
-    cuts = split_evenly(offsets, parts) if parts > 1 else [0, lists]
-    yield from itertools.pairwise(cuts)
+def blocks(offsets: Ints) -> list[tuple[int, int]]:
+    """Ranges of lists with at most about :data:`BLOCK` documents, or one list; as many for each thread."""
+    lists, documents, threads = len(offsets) - 1, int(offsets[-1] - offsets[0]), get_threads()
+    parts = -(-documents // BLOCK)
+    if documents >= SMALL and threads > 1:
+        parts = -(-parts // threads) * threads
+    cuts = split_evenly(offsets, min(lists, parts)) if min(lists, parts) > 1 else [0, lists]
+    return list(itertools.pairwise(cuts))
 
 
 def each_block(task: Callable[[int, int], object], offsets: Ints) -> None:
     """Call ``task(start, stop)`` on all blocks of lists, in the threads that there are."""
-    ranges = list(blocks(offsets))
-    share = -(-len(ranges) // (4 * get_threads()))
-
-    def work(some: list[tuple[int, int]]) -> None:
-        for start, stop in some:
-            task(start, stop)
-
-    parts = [ranges[first : first + share] for first in range(0, len(ranges), max(share, 1))]
-    run_tasks([lambda part=part: work(part) for part in parts])  # type: ignore[misc]
+    run_tasks([functools.partial(task, start, stop) for start, stop in blocks(offsets)])
 
 
 def as_scores(scores: ArrayLike, what: str = "scores") -> NDArray[Any]:

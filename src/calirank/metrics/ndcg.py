@@ -21,7 +21,7 @@ class NDCG(Discounted):
     """NDCG of one list; tied scores share their mean discount. A list with nothing to gain has the value ``empty``.
 
     ``gain``, ``weight`` and ``base`` are those of DCG. The ideal is over all judged documents, or, with
-    ``ideal="list"``, over those that were ranked.
+    ``ideal_over="list"``, over those that were ranked.
 
     >>> round(NDCG(k=2)([0, 2, 1], scores=[0.9, 0.5, 0.1]), 4)      # 3 / log2(3), divided by 3 + 1 / log2(3)
     0.5213

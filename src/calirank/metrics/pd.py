@@ -1,9 +1,10 @@
-r"""Pairwise disagreement: the weight of the preferences that an order contradicts.
+r"""Pairwise disagreement: the share of the weight of the preferences that an order keeps.
 
 .. math:: \text{lost}(W, \sigma) = \sum_{i \ne j} W_{ij}\, 1\{\mathrm{rank}(i) > \mathrm{rank}(j)\}
 
-W_ij > 0 says that i is preferred to j; cycles are allowed. The gain of putting i behind the set S is -Σ_{j∈S} W_ij. It
-is positional only where the preferences come from two grades, or from grades with the weights y_i - y_j [NeurIPS20].
+The metric is 1 - lost/total, so that 1 is best. W_ij > 0 says that i is preferred to j; cycles are allowed. The gain of
+putting i behind the set S is -Σ_{j∈S} W_ij. It is positional only where the preferences come from two grades, or from
+grades with the weights y_i - y_j [NeurIPS20].
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ class PD(JudgementMetric):
         held = Preferences(better, worse, W[better, worse]) if len(better) else _no_preferences()
         return held, len(W)
 
-    def _decomposed(self, labels: Any) -> tuple[Number, Gain]:
+    def _decomposed(self, labels: Any, columns: Columns = None) -> tuple[Number, Gain]:
         if _are_grades(labels):
             return self._decomposed_grades([Fraction(label) for label in as_labels(labels, self).tolist()])
         held, _ = self._judgement(labels)

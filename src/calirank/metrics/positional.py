@@ -87,14 +87,16 @@ class Positional(LabelMetric):
             return np.array(gains, dtype=np.float64)
         return gains / (divisor[0] / self._discount_divisor(n)) if divisor[0] > 0 else np.zeros(n)
 
-    def _decomposed(self, labels: Any) -> tuple[Number, Callable[[Collection[int], int], Number]]:
-        utility = self.utility(labels)
+    def _decomposed(
+        self, labels: Any, columns: Columns = None
+    ) -> tuple[Number, Callable[[Collection[int], int], Number]]:
+        utility = self.utility(labels, columns=columns)
         discount = self.discount(len(utility))
-        return self._undefined(labels), lambda before, item: float(discount[len(before)] * utility[item])
+        return self._undefined(labels, columns), lambda before, item: float(discount[len(before)] * utility[item])
 
-    def _undefined(self, labels: Any) -> float:
+    def _undefined(self, labels: Any, columns: Columns) -> float:
         """``empty`` for a list where the metric is undefined, else 0."""
-        lists = self._alone(labels, None)
+        lists = self._alone(labels, columns)
         divisor = self._divisor(lists, self._table(lists))
         return empty_value(self.empty) if divisor is not None and not divisor[0] > 0 else 0.0
 

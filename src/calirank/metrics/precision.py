@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calirank.metrics.base import UNJUDGED, Number, Unjudged, check_choice, check_cutoff
+from calirank.metrics.base import UNJUDGED, Columns, Number, Unjudged, check_choice, check_cutoff
 from calirank.metrics.lists import Floats, Lists, room
 from calirank.metrics.positional import Positional
 from calirank.metrics.relevance import Binary, check_relevant
@@ -70,7 +70,9 @@ class Precision(Hits):
             return ("share", self.k), 1.0
         return ("first", self.k), 1 / self.k
 
-    def _decomposed(self, labels: Any) -> tuple[Number, Callable[[Collection[int], int], Number]]:
+    def _decomposed(
+        self, labels: Any, columns: Columns = None
+    ) -> tuple[Number, Callable[[Collection[int], int], Number]]:
         y = self._relevance(labels)
         divisor = self._discount_divisor(len(y))
         last = len(y) if self.k is None else self.k

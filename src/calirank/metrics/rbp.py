@@ -12,7 +12,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from calirank.metrics.base import UNJUDGED, Number, Unjudged, check_choice, check_cutoff, check_number, split_labels
+from calirank.metrics.base import (
+    UNJUDGED,
+    Columns,
+    Number,
+    Unjudged,
+    check_choice,
+    check_cutoff,
+    check_number,
+    exact_number,
+    split_labels,
+)
 from calirank.metrics.gains import geometric_discount
 from calirank.metrics.lists import Floats, room
 from calirank.metrics.precision import Hits
@@ -58,8 +68,10 @@ class RBP(Hits):
         last = len(values) if self.k is None else min(self.k, len(values))
         return high - low + float(self.p) ** last
 
-    def _decomposed(self, labels: Any) -> tuple[Number, Callable[[Collection[int], int], Number]]:
-        y, p = self._relevance(labels), Fraction(self.p)
+    def _decomposed(
+        self, labels: Any, columns: Columns = None
+    ) -> tuple[Number, Callable[[Collection[int], int], Number]]:
+        y, p = self._relevance(labels), exact_number(self.p)
         last = len(y) if self.k is None else self.k
         return Fraction(
             0

@@ -14,6 +14,7 @@ import numpy as np
 
 from calirank.metrics.base import (
     UNJUDGED,
+    Columns,
     Empty,
     Number,
     Unjudged,
@@ -21,6 +22,7 @@ from calirank.metrics.base import (
     check_cutoff,
     check_empty,
     empty_value,
+    exact_number,
 )
 from calirank.metrics.lists import Floats, Lists
 from calirank.metrics.precision import Hits
@@ -55,7 +57,9 @@ class Recall(Hits):
     def discount_form(self) -> tuple[Any, float]:
         return ("first", self.k), 1.0
 
-    def _decomposed(self, labels: Any) -> tuple[Number, Callable[[Collection[int], int], Number]]:
+    def _decomposed(
+        self, labels: Any, columns: Columns = None
+    ) -> tuple[Number, Callable[[Collection[int], int], Number]]:
         y = self._relevance(labels)
         R, last = sum(y), len(y) if self.k is None else self.k
         if not R:
@@ -65,4 +69,4 @@ class Recall(Hits):
 
 def as_number(empty: Empty) -> Number:
     """The value of undefined lists as an exact number; NaN where they are skipped."""
-    return empty_value(empty) if empty == "skip" else Fraction(empty)
+    return empty_value(empty) if empty == "skip" else exact_number(empty)

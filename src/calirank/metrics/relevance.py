@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from calirank.metrics.base import LabelMetric, check_number, fractions
+from calirank.metrics.base import LabelMetric, check_number
 from calirank.metrics.lists import Bools, Floats, Labels
 
 
@@ -23,8 +23,9 @@ class Binary(LabelMetric):
     def check(self, labels: Labels) -> None:
         super().check(labels)
         labels.check(
+            self,
             lambda y: (y > 0) & (y < self.relevant),
-            f"{self}: expected labels 0 or >= {self.relevant:g} (relevant={self.relevant:g})",
+            f"expected labels 0 or >= {self.relevant:g} (relevant={self.relevant:g})",
         )
 
     def _relevant(self, labels: Floats, columns: Mapping[str, Floats]) -> Bools:
@@ -38,7 +39,7 @@ class Binary(LabelMetric):
 
     def _relevance(self, labels: Any) -> list[Fraction]:
         """1 for each relevant document, 0 for the others."""
-        return [Fraction(int(label >= self.relevant)) for label in fractions(labels, self)]
+        return [Fraction(int(label >= self.relevant)) for label in self._known(labels)]
 
 
 def check_relevant(metric: str, relevant: Any) -> None:

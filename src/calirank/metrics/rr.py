@@ -12,6 +12,7 @@ from typing import Any
 
 from calirank.metrics.base import (
     UNJUDGED,
+    Columns,
     Empty,
     Number,
     Unjudged,
@@ -53,7 +54,9 @@ class RR(Binary):
             found[lists.counts(relevant) == 0] = empty_value(self.empty)
         return found
 
-    def _decomposed(self, labels: Any) -> tuple[Number, Callable[[Collection[int], int], Number]]:
+    def _decomposed(
+        self, labels: Any, columns: Columns = None
+    ) -> tuple[Number, Callable[[Collection[int], int], Number]]:
         y = self._relevance(labels)
         last = len(y) if self.k is None else self.k
         if not any(y):

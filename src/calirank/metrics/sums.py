@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calirank.data.describe import number_text
-from calirank.data.supervision import Supervision
-from calirank.metrics.base import Columns, Metric, Number, is_number
+from calirank.metrics.base import Columns, Metric, Number, documents_of, exact_number, is_number
 from calirank.metrics.lists import Floats
 from calirank.names import METRICS
 
@@ -49,7 +48,7 @@ class WeightedSum(Metric):
         if not merged:
             raise ValueError("a sum of metrics has at least one metric")
         kinds = {_KIND[metric.supervision] for metric in merged}
-        if len(kinds) > 1:
+        if len(kinds) > 1 and kinds != {"labels", "preferences"}:  # pd judges by labels too
             raise ValueError(f"a sum of metrics that judge by different things: {', '.join(sorted(map(str, merged)))}")
         object.__setattr__(self, "terms", tuple((value, metric) for metric, value in merged.items()))
         object.__setattr__(self, "constant", constant)
@@ -87,8 +86,37 @@ class WeightedSum(Metric):
         order: ArrayLike | None = None,
         columns: Columns = None,
     ) -> float:
+        if np.ma.is_masked(labels) and any(getattr(metric, "unjudged", "") == "bounds" for _, metric in self.terms):
+            return self.bounds(labels, scores=scores, order=order, columns=columns)[0]
         values = [c * metric(labels, scores=scores, order=order, columns=columns) for c, metric in self.terms]
         return float(sum(values) + self.constant)
+
+    def bounds(
+        self,
+        labels: Any,
+        *,
+        scores: ArrayLike | None = None,
+        order: ArrayLike | None = None,
+        columns: Columns = None,
+    ) -> tuple[float, float]:
+        ends = [metric.bounds(labels, scores=scores, order=order, columns=columns) for _, metric in self.terms]
+        low, high = self.bounds_of_terms([(np.float64(low), np.float64(high)) for low, high in ends])
+        return float(low), float(high)
+
+    def bounds_of_terms(self, ends: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+        """The bounds of the sum from those of its terms, where these reach their bounds together.
+
+        One term does by itself; several do if a higher label never lowers any of them.
+        """
+        together = all(c >= 0 and getattr(metric, "monotone", False) for c, metric in self.terms)
+        if len(self.terms) > 1 and not together:
+            raise ValueError(
+                f"{self}: the bounds of this sum are not known, because its terms need not reach theirs together; "
+                'evaluate the terms by themselves, or with unjudged="zero" or "skip"'
+            )
+        sides = [end if c >= 0 else end[::-1] for (c, _), end in zip(self.terms, ends, strict=True)]
+        low, high = (sum(c * side[k] for (c, _), side in zip(self.terms, sides, strict=True)) for k in (0, 1))
+        return low + self.constant, high + self.constant
 
     def discount(self, n: int) -> Floats:
         """φ of the first term; those of the others are proportional."""
@@ -122,13 +150,15 @@ class WeightedSum(Metric):
             return self(labels, scores=self.utility(labels, columns=columns), columns=columns)
         return best_of_orders(self, labels, columns)
 
-    def _decomposed(self, labels: Any) -> tuple[Number, Callable[[Collection[int], int], Number]]:
-        parts = [(_exact(c), *metric._decomposed(labels)) for c, metric in self.terms]
+    def _decomposed(
+        self, labels: Any, columns: Columns = None
+    ) -> tuple[Number, Callable[[Collection[int], int], Number]]:
+        parts = [(exact_number(c), *metric._decomposed(labels, columns)) for c, metric in self.terms]
 
         def gain(before: Collection[int], item: int) -> Number:
             return _total(Fraction(0), [(c, inner(before, item)) for c, _, inner in parts])
 
-        return _total(_exact(self.constant), [(c, offset) for c, offset, _ in parts]), gain
+        return _total(exact_number(self.constant), [(c, offset) for c, offset, _ in parts]), gain
 
 
 _KIND = {"binary": "labels", "grades": "labels", "rankings": "rankings", "preferences": "preferences"}
@@ -137,11 +167,6 @@ _KIND = {"binary": "labels", "grades": "labels", "rankings": "rankings", "prefer
 def parts_of(metric: Metric) -> tuple[tuple[tuple[float, Metric], ...], float]:
     """The terms and the constant of a metric; one that is no sum is its own term."""
     return (metric.terms, metric.constant) if isinstance(metric, WeightedSum) else (((1.0, metric),), 0.0)
-
-
-def _exact(number: float) -> Fraction:
-    """The decimal number that was written: 0.7 is 7/10."""
-    return Fraction(repr(float(number)))
 
 
 def _total(start: Number, parts: list[tuple[Fraction, Number]]) -> Number:
@@ -157,9 +182,9 @@ def best_of_orders(metric: Metric, labels: Any, columns: Columns) -> float:
     It costs 2ⁿ n prefix gains, so lists have at most 15 documents. Where a term has no prefix gain all orders are
     tried, of at most 8 documents.
     """
-    n = _documents(labels)
+    n = documents_of(labels)
     try:
-        offset, gain = metric._decomposed(labels)
+        offset, gain = metric._decomposed(labels, columns)
     except (TypeError, ValueError):
         _refuse_more_than(8, n, metric)
         orders = itertools.permutations(range(n))
@@ -172,13 +197,6 @@ def best_of_orders(metric: Metric, labels: Any, columns: Columns) -> float:
             gain(before, item) + best[members | 1 << item] for item in range(n) if not members >> item & 1
         )
     return float(offset + best[0])
-
-
-def _documents(labels: Any) -> int:
-    """How many documents the labels of a call speak of."""
-    if isinstance(labels, Supervision):
-        return labels.items_of(0) if len(labels) else 0
-    return sum(len(place) if isinstance(place, tuple) else 1 for place in labels)
 
 
 def _refuse_more_than(most: int, n: int, metric: Metric) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from calirank.data.ragged import frozen, list_numbers
 from calirank.data.supervision import Rankings, Supervision
-from calirank.metrics.base import JudgementMetric, Number
+from calirank.metrics.base import Columns, JudgementMetric, Number
 from calirank.metrics.lists import Floats, Ints, Scores, each_block
 from calirank.orders import check_order
 
@@ -93,7 +93,7 @@ class RankingMetric(JudgementMetric):
             held.append((float(rankings.weight[number]), items, levels))
         return n, held
 
-    def _decomposed(self, labels: Any) -> tuple[Number, Gain]:
+    def _decomposed(self, labels: Any, columns: Columns = None) -> tuple[Number, Gain]:
         n, judgements = self._ties(labels)
         return mean_decomposed(
             [(weight, *self._decomposed_one(items, levels, n)) for weight, items, levels in judgements]
