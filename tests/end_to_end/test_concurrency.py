@@ -72,7 +72,7 @@ def judged() -> tuple[np.ndarray, cr.RankingData]:
     """Enough documents for several blocks, so that judging them uses the pool of threads."""
     data = cr.synthetic("grades", queries=5000, seed=0)
     scores = np.random.default_rng(0).integers(0, 50, data.n_docs).astype(np.float32)
-    assert data.n_docs > lists.BLOCK
+    assert len(lists.blocks(data.offsets)) > 1
     return scores, data
 
 
