@@ -37,7 +37,8 @@ def test_the_code_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert code is not None
     names: dict[str, object] = {}
     exec(code[1], names)
-    assert len(names["labels"]) == len(names["probabilities"])
+    assert len(names["table"]["ap"].per_query) == 5
+    assert len(names["made"]) == 1000
 
 
 def test_the_table_of_formats_is_made_from_the_registry() -> None:
