@@ -143,7 +143,8 @@ def demo(
     low, high = result.gain
     print(f"The trained ranker is above the random order by {low:.4f} to {high:.4f} (95 % interval).")
     print(f"Written to {result.folder}: train.txt, test.txt, scores.txt, results.json")
-    print(f"Next: calirank describe {result.folder / 'train.txt'}")
+    test, scores = result.folder / "test.txt", result.folder / "scores.txt"
+    print(f"Next: calirank evaluate {test} --scores {scores} --metrics {result.metric},ap,err")
 
 
 # --- reading and converting ------------------------------------------------------------------------------------------

@@ -207,7 +207,7 @@ class Comparison:
 
     def pair_rows(self) -> Iterator[tuple[str, ...]]:
         """The pairs as text, headings first; p is that of the chosen test, before and after the correction."""
-        interval = f"{1 - self.alpha:.6g} interval"
+        interval = f"{100 * (1 - self.alpha):.6g} % interval"
         yield ("metric", "pair", "difference", interval, "p", "p (Holm)", "effect", "+/=/-")
         for one in self.pairs:
             p = one.t_p if self.test == "t" else one.randomisation_p
@@ -380,7 +380,7 @@ def compare_values(
     <BLANKLINE>
     Letters: significantly better than those runs, p <= 0.05 (paired t test; Holm, 1 pair).
     <BLANKLINE>
-    metric  pair   difference  0.95 interval       p       p (Holm)  effect   +/=/-
+    metric  pair   difference  95 % interval       p       p (Holm)  effect   +/=/-
     ap      a - b  +0.0967     +0.0823 to +0.1110  0.0012  0.0012    +16.743  3/0/0
     """
     runs, metrics = _names(values)
