@@ -6,8 +6,13 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 REAL_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+# Compilation and a busy machine make single examples slow; what is slow shows in the durations of tests.
+settings.register_profile("calirank", deadline=None)
+settings.load_profile("calirank")
 
 _skipped_beside_data = pytest.StashKey[list[str]]()
 

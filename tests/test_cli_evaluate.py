@@ -313,7 +313,7 @@ def test_runs_are_matched_with_judgements_by_ids(evaluate: Run, folder: Path, da
     assert status == 0, err
     found = json.loads(out)
     assert [run["run"] for run in found["runs"]] == ["b.txt", "a", "b.run", "neural", "mine"]
-    assert found["comparison"] == json.loads(
+    whole = json.loads(
         cr.compare(
             {"b.txt": B, "a": A, "b.run": B, "neural": B, "mine": cr.read_run("part.run")},
             data,
@@ -321,6 +321,11 @@ def test_runs_are_matched_with_judgements_by_ids(evaluate: Run, folder: Path, da
             resamples=0,
         ).to_json()
     )
+    missed, unknown = whole.pop("remarks")
+    assert missed == "mine: 1 query is not in the run and has the lowest value: 12"
+    assert unknown == "mine: 1 query of the run is not in the data and left out: 99"
+    del found["comparison"]["remarks"]  # the command tells them beside the comparison
+    assert found["comparison"] == whole
     assert (found["runs"][-1]["missed"], found["runs"][-1]["unknown"]) == ([12], [99])
     lines = err.splitlines()
     assert len(lines) == 2

@@ -220,6 +220,8 @@ def test_segments_are_tables_of_their_queries() -> None:
     np.testing.assert_array_equal(table.segments["new"]["ap"].per_query, table["ap"].per_query[:50])
     lengths = cr.evaluate(scores, data, "ap", by="length").segments
     assert len(lengths) == 4  # thirty lengths are put into four ranges
+    tenths = cr.evaluate(scores, data, "ap", by=np.arange(200) / 10).segments
+    assert list(tenths)[0] == "0 to 4.9"
     assert sum(len(part.query_ids) for part in lengths.values()) == 200
     column = cr.RankingData(y=data.y, offsets=data.offsets, columns={"site": np.repeat(half, data.sizes)})
     by_column = cr.evaluate(scores, column, "ap", by="site").segments
@@ -280,6 +282,24 @@ def test_documents_without_a_judgement_follow_the_metric() -> None:
     assert table["rr(unjudged=bounds)"].upper[0] == 1.0
     assert table["precision(unjudged=bounds)@2"].upper[0] == 1.0
     assert table["rr(unjudged=bounds)"].bounds == (0.5 / 3, 1 / 3)
+
+
+@pytest.mark.parametrize("like", ["lightgbm", "xgboost"])
+def test_a_missing_query_earns_nothing_whatever_the_convention(like: str) -> None:
+    metric = cr.metric("ndcg@10", like=like)  # counts 1 where nothing can be gained
+    none = cr.RankingData(y=[1, 0, 0], qid=["q1", "q1", "q2"], doc_ids=["a", "b", "c"])
+    other = cr.Run(["q0", "q2"], ["a", "c"], [1.0, 1.0])
+    assert cr.evaluate(other, none, metric)[metric].per_query.tolist() == [0.0, 1.0]
+
+
+def test_every_metric_has_its_lowest_value_on_a_missing_query() -> None:
+    names = [*(name for name in GRADED if "price" not in name and "quality" not in name and "gain=[" not in name), "rr"]
+    names.remove("1 - 2*err")
+    data = cr.RankingData(y=[2, 0, 1, 0], qid=["x", "x", "x", "y"], doc_ids=list("abcd"))
+    table = cr.evaluate(cr.Run(["y"], ["d"], [1.0]), data, names)
+    assert all(values.per_query[0] == 0 for values in table.values())
+    with pytest.raises(ValueError, match="query x is not in the run, and the lowest value of a sum with negative"):
+        cr.evaluate(cr.Run(["y"], ["d"], [1.0]), data, "1 - 2*err")
 
 
 def test_ids_are_matched_as_text() -> None:
@@ -424,6 +444,11 @@ def test_a_users_metric_may_judge_by_rankings_and_preferences() -> None:
         ([1, 2, 3], [1, 0, 1], "dcg(gain=text)", "column 'text' does not hold numbers"),
         ([1, 2, 3], [1, 0, 1], "ndgc", "Did you mean 'ndcg'"),
         ([1, 2, 3], [1, 0, 1], "ndcg@0", "whole number from 1"),
+        ([1, np.nan, 3], [1, 0, 1], cr.metric(lambda labels, order: 1), "got nan for query q, document 1"),
+        ([1, 2, 3], [1, 0, 1], cr.metric(lambda labels, order: "x"), "query q: <lambda>: expected a finite number"),
+        ([1, 2, 3], [1, 0, 1], cr.metrics.NDCG, "got the class NDCG: write NDCG()"),
+        ([1, 2, 3], [1, 0, 1e300], "dcg(gain=linear)", "gains above 1e+290 cannot be added up; got 1e+300 for query r"),
+        ([1, 2, 3], [1, 0, 1], "rr(unjudged=skip) + ap", "treat documents without a label alike"),
         ([1, 2, 3], [1, 0, 1], 3, "metrics: expected a name, a metric, a function, or a list of these; got 3"),
     ],
 )
@@ -438,6 +463,31 @@ def test_bad_input_is_refused_with_its_place(scores: Any, labels: Any, metric: A
 def test_a_wrong_score_of_a_run_is_named_by_its_document() -> None:
     with pytest.raises(ValueError, match="got nan for document b of query q1"):
         cr.Run(["q1", "q1"], ["a", "b"], [1.0, np.nan])
+
+
+def test_documents_without_a_label_are_treated_alike_by_all_methods() -> None:
+    labels = np.ma.masked_invalid([1, np.nan, 0])
+    zero, skip = cr.metrics.Precision(k=2), cr.metrics.Precision(k=2, unjudged="skip")
+    assert (zero(labels, order=[1, 0, 2]), zero.exact(labels, [1, 0, 2])) == (0.5, Fraction(1, 2))
+    assert zero.utility(labels).tolist() == [1, 0, 0]
+    assert (skip(labels, order=[1, 2, 0]), skip.ideal(labels)) == (0.5, 0.5)
+    for method in (skip.utility, skip.offset, lambda y: skip.prefix_gain(y, (), 0), lambda y: skip.exact(y, [0, 1, 2])):
+        with pytest.raises(ValueError, match="document 1 has no label and is no document of the list"):
+            method(labels)
+
+
+def test_a_metric_may_judge_by_others_while_it_judges() -> None:
+    """Sorted lists are no shared room that the next sort overwrites."""
+
+    class Twice(cr.metrics.DCG):
+        def values(self, lists: Any) -> Any:
+            cr.metric("ndcg")([0, 1, 2, 3], scores=[4, 3, 2, 1])
+            return 2 * super().values(lists)
+
+    data, scores = made(20, 9, seed=8)
+    found = cr.evaluate(scores, data, [cr.metrics.DCG(), "rr"])["dcg"].per_query
+    twice = cr.evaluation.values._label_values([Twice()], cr.evaluation.alignment.align(scores, data))
+    assert next(iter(twice.values())).value.tolist() == (2 * found).tolist()
 
 
 def test_weights_of_documents_are_a_column() -> None:

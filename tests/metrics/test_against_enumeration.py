@@ -22,7 +22,7 @@ from calirank.names import METRICS
 from metrics import reference, strategies
 from metrics.strategies import METRIC_SETTINGS, Case, cases, named, plainly
 
-FEW = settings(max_examples=25, deadline=None)
+FEW = settings(max_examples=12, deadline=None)
 EVERY = pytest.mark.parametrize("metric", METRIC_SETTINGS, ids=named)
 TOLERANCE = 1e-12
 

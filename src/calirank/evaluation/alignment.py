@@ -63,6 +63,13 @@ class Ranked:
         found[self.rows] = self.scores
         return found
 
+    def require_finite(self) -> None:
+        """Refuse a score that is no finite number, naming its document."""
+        finite = np.isfinite(self.scores)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise ValueError(f"scores: expected finite numbers, got {self.scores[row]} for {self.name_of_score(row)}")
+
     def name_of_row(self, row: int) -> str:
         """A document in words."""
         query = int(np.searchsorted(self.offsets, row, side="right")) - 1

@@ -27,7 +27,7 @@ from calirank.data.ranking_data import RankingData
 from calirank.data.trec import Run, read_run
 from calirank.evaluation.comparison import Comparison, Test, compare_values
 from calirank.evaluation.evaluate import evaluate
-from calirank.evaluation.rendering import aligned, markdown_table, plain
+from calirank.evaluation.rendering import aligned, markdown_table, notes_of_all, plain
 from calirank.evaluation.statistics import Interval, mean
 from calirank.evaluation.table import Table, Values
 from calirank.metrics import LabelMetric, Metric, metric
@@ -489,11 +489,7 @@ class Report:
 
     def notes(self) -> Iterator[str]:
         """What a reader of the numbers should know; what holds for all rankings once."""
-        notes = {name: list(table.notes()) for name, table in self.tables.items()}
-        for note in dict.fromkeys(note for held in notes.values() for note in held):
-            having = [name for name, held in notes.items() if note in held]
-            shared = len(having) == len(notes)
-            yield from [note] if shared else [f"{name}: {note}" for name in having]
+        yield from notes_of_all({name: list(table.notes()) for name, table in self.tables.items()})
 
     def __str__(self) -> str:
         comparison = [] if self.comparison is None else [str(self.comparison)]

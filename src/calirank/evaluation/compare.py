@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from calirank.data.ranking_data import RankingData
 from calirank.evaluation.comparison import Comparison, Test, compare_values
 from calirank.evaluation.evaluate import AnyMetric, evaluate
+from calirank.evaluation.rendering import notes_of_all
 from calirank.evaluation.statistics import Floats, Seed
 
 
@@ -48,19 +50,26 @@ def compare(
     if not folds:
         raise ValueError("data: expected at least one fold")
     values: dict[str, dict[str, Floats]] = {}
+    notes: dict[str, list[str]] = {}
     for name, run in runs.items():
+        if not isinstance(name, str):
+            raise TypeError(f"runs: the name of a run is text; got {name!r}")
         entries = [run] if isinstance(data, RankingData) else run
         if isinstance(entries, (str, bytes)) or not hasattr(entries, "__len__") or len(entries) != len(folds):
             raise ValueError(f"run {name!r}: expected a list with an entry for each of {len(folds)} folds")
-        parts = [_of_fold(name, entry, fold, metrics, progress) for entry, fold in zip(entries, folds, strict=True)]
+        where = [f", fold {number}" if len(folds) > 1 else "" for number in range(len(folds))]
+        parts = [
+            _of_fold(f"run {name!r}{place}", entry, fold, metrics, progress, notes.setdefault(name, []))
+            for entry, fold, place in zip(entries, folds, where, strict=True)
+        ]
         seeds = sorted({len(matrix) for part in parts for matrix in part.values()})
         if len(seeds) > 1:
             raise ValueError(f"run {name!r}: expected as many seeds in every fold, got {' and '.join(map(str, seeds))}")
-        values[str(name)] = {metric: np.concatenate([part[metric] for part in parts], axis=1) for metric in parts[0]}
+        values[name] = {metric: np.concatenate([part[metric] for part in parts], axis=1) for metric in parts[0]}
     weights = None
     if weighted and any(fold.query_weight is not None for fold in folds):
         weights = np.concatenate([np.ones(len(f)) if f.query_weight is None else f.query_weight for f in folds])
-    return compare_values(
+    found = compare_values(
         values,
         baseline=baseline,
         alpha=alpha,
@@ -70,18 +79,27 @@ def compare(
         weights=weights,
         progress=progress,
     )
+    return dataclasses.replace(found, remarks=tuple(notes_of_all(notes)))
 
 
 def _of_fold(
-    name: str, entry: Any, data: RankingData, metrics: AnyMetric | Sequence[AnyMetric], progress: bool | None
+    name: str,
+    entry: Any,
+    data: RankingData,
+    metrics: AnyMetric | Sequence[AnyMetric],
+    progress: bool | None,
+    notes: list[str],
 ) -> dict[str, Floats]:
-    """A matrix (seeds, queries) for each metric."""
+    """A matrix (seeds, queries) for each metric; what is to be said of them is added to the notes."""
     tables = []
-    for number, scores in enumerate(_seeds(entry)):
+    seeds = _seeds(entry)
+    for number, scores in enumerate(seeds):
         try:
             tables.append(evaluate(scores, data, metrics, progress=progress))
         except ValueError as error:
-            raise ValueError(f"run {name!r}{f', seed {number}' if number else ''}: {error}") from None
+            which = f", seed {number}" if len(seeds) > 1 else ""
+            raise ValueError(f"{name}{which}: {error}") from None
+        notes += [note for note in tables[-1].notes() if note not in notes]
     return {metric: np.stack([table[metric].per_query for table in tables]) for metric in tables[0]}
 
 

@@ -15,7 +15,6 @@ import itertools
 import json
 import math
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +23,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calirank.data._files import atomic_write
+from calirank.evaluation.rendering import deliver, markdown_text, shown
 from calirank.evaluation.statistics import (
     ROUNDING,
     Floats,
@@ -133,6 +132,8 @@ class Comparison:
     resamples: int
     summaries: tuple[Summary, ...]
     pairs: tuple[Pair, ...]
+    #: What the evaluation of each run had to say: missed queries, skipped ones, sampling errors.
+    remarks: tuple[str, ...] = ()
 
     # --- looking things up -------------------------------------------------------------------------------------------
 
@@ -193,10 +194,10 @@ class Comparison:
 
     def rows(self, decimals: int = 4) -> Iterator[tuple[str, ...]]:
         """The table as text, headings first: letter, run, and for each metric mean, spread over seeds, marks."""
-        yield ("", "run", *map(_shown, self.metrics))
+        yield ("", "run", *map(shown, self.metrics))
         columns = [self._cells(metric, decimals) for metric in self.metrics]
         for number, run in enumerate(self.runs):
-            yield (letter(number), _shown(run), *(column[number] for column in columns))
+            yield (letter(number), shown(run), *(column[number] for column in columns))
 
     def _cells(self, metric: str, decimals: int) -> list[str]:
         """Numbers under numbers, marks under marks."""
@@ -212,7 +213,7 @@ class Comparison:
         for one in self.pairs:
             p = one.t_p if self.test == "t" else one.randomisation_p
             yield (
-                _shown(one.metric),
+                shown(one.metric),
                 f"{self.letter(one.a)} - {self.letter(one.b)}",
                 f"{one.difference:+.4f}",
                 f"{one.interval.low:+.4f} to {one.interval.high:+.4f}",
@@ -227,7 +228,7 @@ class Comparison:
         if self.pairs:
             family = len(self.pairs) // len(self.metrics)
             of = "1 pair" if family == 1 else f"{family} pairs"
-            against = "" if self.baseline is None else f" with {_shown(self.baseline)}"
+            against = "" if self.baseline is None else f" with {shown(self.baseline)}"
             yield (
                 f"Letters: significantly better than those runs, p <= {self.alpha:g} "
                 f"({_TESTS[self.test]}; Holm, {of}{against})."
@@ -238,9 +239,10 @@ class Comparison:
             counts = [self.summary(metric, run).n for run in self.runs]
             if len(set(counts)) > 1:
                 yield (
-                    f"{_shown(metric)}: means are of {min(counts)} to {max(counts)} queries, "
+                    f"{shown(metric)}: means are of {min(counts)} to {max(counts)} queries, "
                     "pairs of the queries that both runs have."
                 )
+        yield from map(shown, self.remarks)
 
     def __str__(self) -> str:
         parts = [_aligned(list(self.rows())), "\n".join(self.notes())]
@@ -268,18 +270,18 @@ class Comparison:
 
     def to_markdown(self, path: Path | None = None, *, decimals: int = 4) -> str:
         """The table in Markdown: best mean in bold, marks raised. Returned, and written to ``path`` if given."""
-        lines = [["", "run", *map(_markdown, self.metrics)], [":--", ":--", *["--:"] * len(self.metrics)]]
+        lines = [["", "run", *map(markdown_text, self.metrics)], [":--", ":--", *["--:"] * len(self.metrics)]]
         best = [set(self.best(metric)) for metric in self.metrics]
         for number, run in enumerate(self.runs):
-            cells = [letter(number), _markdown(run)]
+            cells = [letter(number), markdown_text(run)]
             for metric, winners in zip(self.metrics, best, strict=True):
                 text, marks = _number(self.summary(metric, run), decimals), self.marks(metric, run)
                 text = f"**{text}**" if run in winners else text
                 cells.append(text + (f"<sup>{marks}</sup>" if marks else ""))
             lines.append(cells)
         table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-        notes = "".join(f"\n{_markdown(note)}\n" for note in self.notes())
-        return _deliver(table + notes, path)
+        notes = "".join(f"\n{markdown_text(note)}\n" for note in self.notes())
+        return deliver(table + notes, path)
 
     def to_csv(self, path: Path | None = None, *, what: Literal["table", "summaries", "pairs"] = "table") -> str:
         """Comma-separated values, texts in quotes and numbers in full. Returned, and written to ``path`` if given.
@@ -300,11 +302,11 @@ class Comparison:
             raise ValueError(f"what: expected 'table', 'summaries' or 'pairs', got {what!r}")
         out = io.StringIO()
         csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n").writerows(rows)
-        return _deliver(out.getvalue(), path)
+        return deliver(out.getvalue(), path)
 
     def to_json(self, path: Path | None = None) -> str:
         """:meth:`to_dict` as JSON. Returned, and written to ``path`` if given."""
-        return _deliver(json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n", path)
+        return deliver(json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n", path)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as lists and dicts of texts and numbers; a number that is not finite is None."""
@@ -318,6 +320,7 @@ class Comparison:
             "resamples": self.resamples,
             "summaries": _records(self._summary_fields()),
             "pairs": _records(self._pair_fields()),
+            "remarks": list(self.remarks),
         }
 
     def _summary_fields(self) -> dict[str, list[Any]]:
@@ -517,25 +520,6 @@ def _number(one: Summary, decimals: int) -> str:
     return f"{one.mean:.{decimals}f}" + ("" if one.seeds == 1 else f" ± {one.spread:.{decimals}f}")
 
 
-def _shown(name: str) -> str:
-    """The name on one line: what cannot be printed as its escape.
-
-    >>> print(_shown("two\\nlines"))
-    two\\nlines
-    """
-    return "".join(mark if mark.isprintable() else mark.encode("unicode_escape").decode() for mark in name)
-
-
-def _markdown(name: str) -> str:
-    r"""The name as Markdown shows it.
-
-    >>> print(_markdown("a|b <c>"))
-    a\|b &lt;c>
-    """
-    plain = _shown(name).replace("&", "&amp;").replace("<", "&lt;")
-    return re.sub(r"([\\`*_\[\]|~$])", r"\\\1", plain)
-
-
 def _aligned(rows: list[tuple[str, ...]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows)
@@ -562,11 +546,3 @@ def _records(fields: dict[str, list[Any]]) -> list[dict[str, Any]]:
         for column in fields.values()
     ]
     return [dict(zip(fields, row, strict=True)) for row in zip(*cells, strict=True)]
-
-
-def _deliver(text: str, path: Path | None) -> str:
-    """The text, once it is written where that was asked for."""
-    if path is not None:
-        with atomic_write(path, "w") as out:
-            out.write(text)
-    return text

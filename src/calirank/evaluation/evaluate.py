@@ -53,7 +53,7 @@ def evaluate(
     names = [one if isinstance(one, str) else str(found) for one, found in zip(given, built, strict=True)]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise ValueError(f"metrics: {repeated[0]!r} is named twice")
+        raise ValueError(f"metrics: {repeated[0]!r} is named twice; cr.metric(function, name=…) names a function")
     ranked = align(scores, data)
     table = Table(
         {
@@ -91,10 +91,8 @@ def segments_of(by: str | ArrayLike, data: RankingData) -> dict[Any, NDArray[np.
         values = np.asarray(by)
         if values.shape != (len(data),):
             raise ValueError(f"by: expected one entry for each of {len(data)} queries, got shape {values.shape}")
-        if values.dtype.kind == "f" and np.isnan(values).any():
-            raise ValueError(
-                f"by: query {data.query_ids[int(np.argmax(np.isnan(values)))]} has NaN, which is no segment"
-            )
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        raise ValueError(f"by: query {data.query_ids[int(np.argmax(np.isnan(values)))]} has NaN, which is no segment")
     if values.dtype.kind == "O":
         values = np.array([str(value) for value in values.tolist()])
     distinct = np.unique(values)
@@ -106,7 +104,7 @@ def segments_of(by: str | ArrayLike, data: RankingData) -> dict[Any, NDArray[np.
         inside = (values >= low if number == 0 else values > low) & (values <= high)
         if inside.any():
             held = values[inside]
-            segments[f"{number_text(held.min())} to {number_text(held.max())}"] = inside
+            segments[f"{number_text(float(held.min()))} to {number_text(float(held.max()))}"] = inside
     return segments
 
 
@@ -120,10 +118,15 @@ def _query_column(name: str, data: RankingData) -> NDArray[Any]:
     if (data.sizes == 0).any():
         raise ValueError(f"by: query {data.query_ids[int(np.argmin(data.sizes))]} has no document, so no {name}")
     values = column[starts]
-    differs = np.flatnonzero(column != values[list_numbers(data.offsets)])
+    others = values[list_numbers(data.offsets)]
+    differs = np.flatnonzero((column != others) & ~(_is_nan(column) & _is_nan(others)))
     if len(differs):
         raise ValueError(
             f"by: the column {name!r} is not the same for all documents of a query: it is {column[differs[0]]} "
             f"for {data.row_name(int(differs[0]))}"
         )
     return values
+
+
+def _is_nan(values: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), np.bool_)

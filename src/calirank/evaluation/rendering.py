@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,25 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
+def shown(name: str) -> str:
+    """The name on one line: what cannot be printed as its escape.
+
+    >>> print(shown("two\\nlines"))
+    two\\nlines
+    """
+    return "".join(mark if mark.isprintable() else mark.encode("unicode_escape").decode() for mark in name)
+
+
+def markdown_text(name: str) -> str:
+    r"""The name as Markdown shows it.
+
+    >>> print(markdown_text("a|b <c>"))
+    a\|b &lt;c>
+    """
+    plain = shown(name).replace("&", "&amp;").replace("<", "&lt;")
+    return re.sub(r"([\\`*_\[\]|~$])", r"\\\1", plain)
+
+
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     """Rows as a Markdown table, the headings first.
 
@@ -37,9 +57,20 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     | --- | ---: |
     | a\\|b | 0.5 |
     """
-    headings, *others = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
+    headings, *others = [list(map(markdown_text, row)) for row in rows]
     rule = ["---", *["---:"] * (len(headings) - 1)]
     return "".join(f"| {' | '.join(row)} |\n" for row in [headings, rule, *others])
+
+
+def notes_of_all(notes: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """What is to be said of each name: once where it holds for all of them, else with the name.
+
+    >>> list(notes_of_all({"a": ["x", "y"], "b": ["x"]}))
+    ['x', 'a: y']
+    """
+    for note in dict.fromkeys(note for held in notes.values() for note in held):
+        having = [name for name, held in notes.items() if note in held]
+        yield from [note] if len(having) == len(notes) else [f"{name}: {note}" for name in having]
 
 
 def deliver(text: str, path: str | os.PathLike[str] | None) -> str:

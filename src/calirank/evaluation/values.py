@@ -50,9 +50,10 @@ def query_values(metrics: Sequence[Metric], ranked: Ranked, progress: bool | Non
     if len(ranked.missed):
         for metric in metrics:
             if any(coefficient < 0 for coefficient, _ in parts_of(metric)[0]):
+                missed = ranked.data.query_ids[ranked.missed[0]]
                 raise ValueError(
-                    f"{metric}: {len(ranked.missed)} queries of the data are not in the run, and the lowest value of a "
-                    "sum with negative coefficients is not known; evaluate its terms by themselves"
+                    f"{metric}: query {missed} is not in the run, and the lowest value of a sum with negative "
+                    "coefficients is not known; evaluate its terms by themselves"
                 )
     return [_combined(metric, parts) for metric in metrics]
 
@@ -216,8 +217,8 @@ def _labels(problem: _Problem, ranked: Ranked, metric: LabelMetric, columns: tup
     held = {name: _column(metric, name, ranked) for name in columns}
     if problem.source is not None:
         held = {name: column[problem.source] for name, column in held.items()}
-    if not held and problem.values is ranked.data.y:
-        return _labels_of(ranked.data)
+    if problem.values is ranked.data.y:
+        return _labels_of(ranked.data, held)
     return Labels(problem.values, problem.offsets, held, lambda row: _name_of_row(problem, ranked, row))
 
 
@@ -242,12 +243,13 @@ def _name_of_row(problem: _Problem, ranked: Ranked, row: int) -> str:
     return ranked.name_of_row(row if problem.source is None else int(problem.source[row]))
 
 
-_known_labels: weakref.WeakKeyDictionary[RankingData, Labels] = weakref.WeakKeyDictionary()
+_known_labels: weakref.WeakKeyDictionary[RankingData, dict[tuple[str, ...], Labels]] = weakref.WeakKeyDictionary()
 
 
-def _labels_of(data: RankingData) -> Labels:
+def _labels_of(data: RankingData, columns: dict[str, Floats]) -> Labels:
     """The labels of data that are plain grades; kept with the data, which does not change."""
-    labels = _known_labels.get(data)
+    known = _known_labels.setdefault(data, {})
+    labels = known.get(tuple(columns))
     if labels is None:
         assert data.y is not None
         alone = weakref.ref(data)
@@ -256,7 +258,7 @@ def _labels_of(data: RankingData) -> Labels:
             held = alone()
             return f"document {row}" if held is None else held.row_name(row)
 
-        labels = _known_labels[data] = Labels(data.y, data.offsets, None, where)
+        labels = known[tuple(columns)] = Labels(data.y, data.offsets, columns, where)
     return labels
 
 
@@ -280,10 +282,7 @@ def _column(metric: LabelMetric, name: str, ranked: Ranked) -> Floats:
 def _judgement_values(metric: JudgementMetric, ranked: Ranked) -> Floats:
     """Metrics of rankings or preferences; documents that only a run has are in none, and are left out."""
     data = ranked.data
-    finite = np.isfinite(ranked.scores)
-    if not finite.all():
-        row = int(np.argmin(finite))
-        raise ValueError(f"scores: expected finite numbers, got {ranked.scores[row]} for {ranked.name_of_score(row)}")
+    ranked.require_finite()
     held: Supervision | None = data.preferences if metric.supervision == "preferences" else data.rankings
     if held is None and isinstance(metric, PD) and (data.y is not None or data.judges is not None):
         return _pairs_of_grades(metric, ranked)
@@ -321,6 +320,7 @@ def _pairs_of_grades(metric: PD, ranked: Ranked) -> Floats:
 def _custom_values(metric: Custom, ranked: Ranked, progress: bool | None) -> QueryValues:
     """One list after the other; documents that a run did not return stand at the bottom, tied."""
     data = ranked.data
+    ranked.require_finite()
     scores = ranked.dense_scores
     values, errors = np.full(len(data), np.nan), np.zeros(len(data))
     missed = set(ranked.missed.tolist())
@@ -329,8 +329,14 @@ def _custom_values(metric: Custom, ranked: Ranked, progress: bool | None) -> Que
             rows = slice(int(ranked.offsets[query]), int(ranked.offsets[query + 1]))
             total = weight = variance = 0.0
             for share, labels in _labels_for(metric, ranked, query):
-                lost = query in missed
-                value, error = (metric.worst(labels), 0.0) if lost else metric.at_scores(labels, scores[rows])
+                try:
+                    lost = query in missed
+                    value, error = (metric.worst(labels), 0.0) if lost else metric.at_scores(labels, scores[rows])
+                except ValueError as wrong:
+                    raise ValueError(f"query {data.query_ids[query]}: {wrong}") from wrong
+                except Exception as wrong:
+                    wrong.add_note(f"in {metric}, query {data.query_ids[query]}")
+                    raise
                 total, weight, variance = total + share * value, weight + share, variance + (share * error) ** 2
             if weight > 0:
                 values[query], errors[query] = total / weight, np.sqrt(variance) / weight

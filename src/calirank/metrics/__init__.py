@@ -73,6 +73,10 @@ def metric(
         return as_in(name, like)  # type: ignore[arg-type]  # a function is refused there
     if isinstance(name, Metric):
         return name
+    if isinstance(name, type):
+        raise TypeError(
+            f"a metric is a name, an object or a function; got the class {name.__name__}: write {name.__name__}()"
+        )
     if not isinstance(name, str):
         return Custom(name, **settings)
     return _of_name(name)

@@ -20,13 +20,13 @@ from calirank.metrics.base import (
     Empty,
     Number,
     Unjudged,
+    as_number,
     check_choice,
     check_cutoff,
     check_empty,
     empty_value,
 )
-from calirank.metrics.lists import ENDLESS, Floats, Lists
-from calirank.metrics.recall import as_number
+from calirank.metrics.lists import Floats, Lists
 from calirank.metrics.relevance import Binary, check_relevant
 from calirank.names import METRICS
 
@@ -63,7 +63,7 @@ class AP(Binary):
         R = lists.counts(relevant)
         if self.divisor == "min" and self.k is not None:
             R = np.minimum(R, self.k)
-        sums = lists.precision_sums(relevant, ENDLESS if self.k is None else int(self.k))
+        sums = lists.precision_sums(relevant, self._cutoff)
         return lists.shares(sums, R, relevant, empty_value(self.empty))
 
     def _decomposed(

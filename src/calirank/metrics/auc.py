@@ -20,13 +20,13 @@ from calirank.metrics.base import (
     Empty,
     Number,
     Unjudged,
+    as_number,
     check_choice,
     check_empty,
     empty_value,
     labels_or_zero,
 )
 from calirank.metrics.lists import Floats, Labels, Lists
-from calirank.metrics.recall import as_number
 from calirank.metrics.relevance import Binary, check_relevant
 from calirank.names import METRICS
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calirank.data.supervision import Supervision
-from calirank.metrics.lists import Floats, Ints, Labels, Lists, Scores, as_scores
+from calirank.metrics.lists import ENDLESS, Floats, Ints, Labels, Lists, Scores, as_scores
 from calirank.names import METRICS
 from calirank.orders import check_order
 
@@ -23,6 +23,9 @@ Empty: TypeAlias = float | Literal["skip"]
 Unjudged: TypeAlias = Literal["zero", "skip", "bounds"]
 
 Number: TypeAlias = Fraction | float
+
+#: Larger gains could not be added up.
+LARGEST = 1e290
 Columns: TypeAlias = Mapping[str, ArrayLike] | None
 
 
@@ -179,9 +182,15 @@ class LabelMetric(Metric):
 
     def _known(self, labels: Any) -> list[Fraction]:
         """The labels of one list as exact numbers, once they are known to be in the metric's domain."""
-        values = as_labels(labels, self)
+        values = labels_or_zero(labels, self)
         self.check(Labels(values, np.array([0, len(values)])))
         return [Fraction(label) for label in values.tolist()]
+
+    @property
+    def _cutoff(self) -> int:
+        """The last rank that counts."""
+        k: int | None = getattr(self, "k", None)
+        return ENDLESS if k is None else int(k)
 
     #: Whether a higher label at a place never lowers the value, so that bounds come from the lowest and highest labels.
     monotone: ClassVar[bool] = False
@@ -215,8 +224,9 @@ class LabelMetric(Metric):
         return _bounds_finder[0](self, labels, scores, order, columns)
 
     def ideal(self, labels: Any, *, columns: Columns = None) -> float:
-        given = labels_or_zero(labels, self)
-        return self(given, scores=self._best_scores(given, columns), columns=columns)
+        values, _ = split_labels(labels, self)
+        given = labels if self.unjudged == "skip" else values
+        return self(given, scores=self._best_scores(values, columns), columns=columns)
 
     def _best_scores(self, labels: Floats, columns: Columns) -> Floats:
         """Scores that sort the documents best."""
@@ -345,10 +355,13 @@ def split_labels(labels: Any, metric: Any) -> tuple[Floats, NDArray[np.bool_] | 
         mask = np.ma.getmaskarray(labels)
         missing = mask if mask.any() else None
         labels = np.ma.filled(labels.astype(np.float64), 0.0) if missing is not None else labels.data
-    array = np.ascontiguousarray(labels, dtype=np.float64)
+    try:
+        array = np.asarray(labels, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{metric}: expected one number a document as labels, got {labels!r}") from None
     if array.ndim != 1:
         raise ValueError(f"{metric}: expected one label a document, got shape {array.shape}")
-    return array, missing
+    return np.ascontiguousarray(array), missing
 
 
 def as_labels(labels: Any, metric: Any) -> Floats:
@@ -389,11 +402,14 @@ def exact_number(number: float) -> Fraction:
     return Fraction(repr(float(number)))
 
 
-def labels_or_zero(labels: Any, metric: LabelMetric) -> Any:
-    """The labels of one list with those that are missing treated as the metric says."""
+def labels_or_zero(labels: Any, metric: LabelMetric) -> Floats:
+    """The labels of one list, 0 where they are missing; refused where the metric leaves such documents out."""
     values, missing = split_labels(labels, metric)
     if missing is not None and metric.unjudged == "skip":
-        return values[~missing]
+        raise ValueError(
+            f"{metric}: document {int(np.argmax(missing))} has no label and is no document of the list "
+            '(unjudged="skip"); give the labels without it'
+        )
     return values
 
 
@@ -416,10 +432,12 @@ def as_column(metric: Any, name: str, values: Any, n: int, where: Callable[[int]
         raise ValueError(f"{metric}: the column {name!r} does not hold numbers") from None
     if column.shape != (n,):
         raise ValueError(f"{metric}: the column {name!r} has {column.size} values for {n} documents")
-    bad = np.flatnonzero(~(np.isfinite(column) & (column >= 0)))
+    bad = np.flatnonzero(~((column >= 0) & (column <= LARGEST)))
     if len(bad):
         place = f"document {bad[0]}" if where is None else where(int(bad[0]))
-        raise ValueError(f"{metric}: expected numbers >= 0 in column {name!r}, got {column[bad[0]]} for {place}")
+        raise ValueError(
+            f"{metric}: expected numbers from 0 to {LARGEST:g} in column {name!r}, got {column[bad[0]]} for {place}"
+        )
     return column
 
 
@@ -462,6 +480,11 @@ def is_number(value: Any) -> bool:
 
 
 UNJUDGED = ("zero", "skip", "bounds")
+
+
+def as_number(empty: Empty) -> Number:
+    """The value of undefined lists as an exact number; NaN where they are skipped."""
+    return empty_value(empty) if empty == "skip" else exact_number(empty)
 
 
 def empty_value(empty: Empty) -> float:

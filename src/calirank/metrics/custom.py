@@ -12,14 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calirank.metrics.base import (
-    Columns,
-    Metric,
-    Unjudged,
-    check_choice,
-    scores_of,
-    split_labels,
-)
+from calirank.metrics.base import Columns, Metric, Unjudged, check_choice, is_number, scores_of, split_labels
 from calirank.metrics.lists import Floats
 from calirank.orders import argsort_set, argsort_set_size, check_order, random_order
 
@@ -55,6 +48,8 @@ class Custom(Metric):
             raise TypeError(f"a metric is a name, a metric or a function (labels, order); got {self.function!r}")
         check_choice(str(self), "supervision", self.supervision, ("binary", "grades", "rankings", "preferences"))
         check_choice(str(self), "unjudged", self.unjudged, ("zero", "skip"))
+        if self.lowest_value is not None and not is_number(self.lowest_value):
+            raise ValueError(f"{self}: lowest_value is a finite number; got {self.lowest_value!r}")
         if isinstance(self.samples, bool) or not isinstance(self.samples, int) or self.samples < 2:
             raise ValueError(f"{self}: samples is a whole number from 2 on; got {self.samples!r}")
 
@@ -95,7 +90,7 @@ class Custom(Metric):
             total: Any = 0
             for order in argsort_set(scores):
                 total = total + self._value(labels, order)
-            return float(total / count if not isinstance(total, int) else Fraction(total, count)), 0.0
+            return float(total / count), 0.0
         random = np.random.default_rng(self.seed)
         orders = (tuple(random_order(scores, random).tolist()) for _ in range(self.samples))
         values = np.array([float(self._value(labels, order)) for order in orders])

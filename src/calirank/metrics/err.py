@@ -24,6 +24,7 @@ from calirank.metrics.base import (
     LabelMetric,
     Number,
     Unjudged,
+    as_number,
     check_choice,
     check_cutoff,
     check_empty,
@@ -31,8 +32,8 @@ from calirank.metrics.base import (
     empty_value,
     exact_number,
 )
-from calirank.metrics.lists import ENDLESS, Floats, Labels, Lists
-from calirank.metrics.recall import as_number
+from calirank.metrics.gains import exponential
+from calirank.metrics.lists import Floats, Labels, Lists
 from calirank.names import METRICS
 
 
@@ -64,12 +65,12 @@ class ERR(LabelMetric):
     def _stops(self, labels: Floats, columns: Mapping[str, Floats]) -> Floats:
         """R: the probability that a reader stops at a document."""
         del columns
-        stops: Floats = np.minimum((np.exp2(labels) - 1) / 2.0**self.max_grade, 1)
+        stops: Floats = np.minimum(exponential(labels) / 2.0**self.max_grade, 1)
         return stops
 
     def values(self, lists: Lists) -> Floats:
         stops = lists.table(self._stops)
-        found = lists.cascade(stops, ENDLESS if self.k is None else int(self.k))
+        found = lists.cascade(stops, self._cutoff)
         if self.empty != 0:
             found[lists.counts(stops > 0) == 0] = empty_value(self.empty)
         return found

@@ -20,11 +20,10 @@ import numpy as np
 from calirank._kernel import run_ranges
 from calirank.data.ragged import list_numbers
 from calirank.data.supervision import Supervision
-from calirank.metrics.base import Columns, Empty, Number, check_empty, empty_value
+from calirank.metrics.base import Columns, Empty, Number, as_number, check_empty, empty_value
 from calirank.metrics.judged import Gain, RankingMetric, kernels, nothing, sizes_of
 from calirank.metrics.lists import Floats, Ints
 from calirank.metrics.pd import least_lost
-from calirank.metrics.recall import as_number
 from calirank.names import METRICS
 
 

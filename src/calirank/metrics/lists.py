@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import threading
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -90,9 +89,12 @@ class Labels:
         position = np.arange(len(self.values)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
         scores = Scores(self.values, position.astype(np.uint32), self.offsets, self.where)
         rows = np.empty(len(self.values), np.int64)
-        for start, stop in blocks(self.offsets):
+
+        def task(start: int, stop: int) -> None:
             keys, _, slot, _ = scores.sorted_keys(start, stop)
             kernels().rows_of_keys(keys, slot, self.offsets, start, rows)
+
+        each_block(task, self.offsets)
         return rows
 
     def __len__(self) -> int:
@@ -143,7 +145,7 @@ class Scores:
         count, slot, turns = np.empty((3, stop - start), np.int64)
         kinds, widths, bases = np.zeros((3, _CLASSES), np.int64)
         total = compiled.lay_out(self.offsets, start, count, slot, turns, kinds, widths, bases)
-        keys = _buffers.keys(total)
+        keys = np.empty(total, np.uint64)
         if self.short is not None:
             bits = self.short.view(np.int32)
             known = compiled.pack_short(bits, self.places, self.offsets, start, slot, keys)
@@ -166,29 +168,8 @@ class Scores:
         raise ValueError(f"scores: expected finite numbers, got {self.values[row]} for {self.where(row)}")
 
 
-class _Buffers(threading.local):
-    """Room for keys, kept by each thread from one block to the next unless it is large."""
-
-    def __init__(self) -> None:
-        self.held = np.empty(0, np.uint64)
-
-    def keys(self, total: int) -> NDArray[np.uint64]:
-        if total > len(self.held):
-            fresh = np.empty(total, np.uint64)
-            if total > 1 << 20:
-                return fresh
-            self.held = fresh
-        return self.held[:total]
-
-
-_buffers = _Buffers()
-
-
 class Lists:
-    """A range of lists, sorted by score: what the value of a metric is computed from.
-
-    It lives until the same thread sorts the next range.
-    """
+    """A range of lists, sorted by score: what the value of a metric is computed from."""
 
     def __init__(self, labels: Labels, scores: Scores, start: int, stop: int) -> None:
         self.labels, self.start, self.stop = labels, start, stop
@@ -243,28 +224,29 @@ class Lists:
         """Σ discount · table over the ranks of each list."""
         return self._sum("discounted", table, discount, cutoff)
 
-    def ideal(self, table: Floats, discount: Floats, cutoff: int) -> Floats:
-        """The highest that :meth:`discounted` could be with all documents ranked."""
+    def ideal(self, table: Floats, discount: Floats, running: Floats, cutoff: int) -> Floats:
+        """The highest that :meth:`discounted` could be with all documents ranked; ``running`` sums the discounts."""
         out = np.empty(len(self))
         if self.labels.rows is None:
             levels = np.argsort(-table, kind="stable")
-            kernels().ideal_of_counts(self._per_code(), levels, table, running_sum(discount), cutoff, out)
+            kernels().ideal_of_counts(self._per_code(), levels, table, running, cutoff, out)
             return out
         ends = self.bounds - self.bounds[0]
         kernels().ideal_of_sorted(_falling(table, ends), ends, discount, cutoff, out)
         return out
 
-    def ideal_of_ranked(self, table: Floats, discount: Floats, cutoff: int) -> Floats:
-        """The highest that :meth:`discounted` could be with the ranked documents alone."""
+    def ideal_of_ranked(self, table: Floats, discount: Floats, running: Floats, cutoff: int) -> Floats:
+        """The same with the ranked documents alone; with all of them in a list where none is ranked."""
+        best = self.ideal(table, discount, running, cutoff)
         if np.array_equal(self.count, self.sizes):
-            return self.ideal(table, discount, cutoff)
+            return best
         ends = np.concatenate([[0], np.cumsum(self.count)])
         number = np.repeat(np.arange(len(self)), self.count)
         position = np.arange(ends[-1]) - np.repeat(ends[:-1], self.count)
         place = (self.sorted.keys[self.sorted.slot[number] + position] & np.uint64(0xFFFFFFFF)).astype(np.int64)
         out = np.empty(len(self))
         kernels().ideal_of_sorted(_falling(table[self.first[number] + place], ends), ends, discount, cutoff, out)
-        return out
+        return np.where(self.count > 0, out, best)
 
     def shares(self, sums: Floats, ideals: NDArray[Any], table: NDArray[Any], empty: float) -> Floats:
         """Discounted sums divided by the ideal ones, in place; exactly 1 where the table falls along the ranks."""
@@ -318,19 +300,6 @@ def reciprocals(n: int) -> Floats:
 def room(n: int) -> int:
     """A size that is at least n, and seldom another one."""
     return max(1024, 1 << (n - 1).bit_length() if n > 0 else 0)
-
-
-_running: dict[int, tuple[Floats, Floats]] = {}
-
-
-def running_sum(values: Floats) -> Floats:
-    """0, the first value, the sum of the first two, …; kept as long as it is asked for of the same few arrays."""
-    held = _running.get(id(values))
-    if held is None or held[0] is not values:
-        if len(_running) > 32:
-            _running.clear()
-        held = _running[id(values)] = (values, np.concatenate([[0.0], np.cumsum(values)]))
-    return held[1]
 
 
 def _falling(values: Floats, ends: Ints) -> Floats:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from calirank.metrics.base import Empty, Unjudged, check_choice, check_empty, empty_value
 from calirank.metrics.dcg import Discounted
-from calirank.metrics.gains import Gain
+from calirank.metrics.gains import Gain, logarithmic_sums
 from calirank.metrics.lists import Floats, Lists
 from calirank.names import METRICS
 
@@ -47,4 +47,5 @@ class NDCG(Discounted):
 
     def _divisor(self, lists: Lists, gains: Floats) -> Floats:
         best = lists.ideal_of_ranked if self.ideal_over == "list" else lists.ideal
-        return best(gains, self._raw_discount(lists.longest), self._cutoff)
+        n = lists.longest
+        return best(gains, self._raw_discount(n), logarithmic_sums(n, self.base), self._cutoff)

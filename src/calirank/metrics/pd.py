@@ -28,6 +28,7 @@ from calirank.metrics.base import (
     JudgementMetric,
     Number,
     as_labels,
+    as_number,
     check_choice,
     check_empty,
     empty_value,
@@ -45,7 +46,6 @@ from calirank.metrics.judged import (
     sizes_of,
 )
 from calirank.metrics.lists import Floats, Ints
-from calirank.metrics.recall import as_number
 from calirank.names import METRICS
 
 #: The best order of so many documents that prefer each other in a circle is found.

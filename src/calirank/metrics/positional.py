@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from calirank.metrics.base import Columns, Empty, LabelMetric, Number, columns_of, empty_value, labels_or_zero
-from calirank.metrics.lists import ENDLESS, Floats, Labels, Lists, Scores
+from calirank.metrics.lists import Floats, Labels, Lists, Scores
 
 
 class Positional(LabelMetric):
@@ -65,10 +65,6 @@ class Positional(LabelMetric):
     def _table(self, lists: Lists) -> Floats:
         """The gain of each place."""
         return lists.table(self._gain)
-
-    @property
-    def _cutoff(self) -> int:
-        return ENDLESS if self.k is None else int(self.k)
 
     def discount(self, n: int) -> Floats:
         """φ of the ranks of a list of n documents; 0 beyond the cut-off."""

@@ -18,11 +18,10 @@ from calirank.metrics.base import (
     Empty,
     Number,
     Unjudged,
+    as_number,
     check_choice,
     check_cutoff,
     check_empty,
-    empty_value,
-    exact_number,
 )
 from calirank.metrics.lists import Floats, Lists
 from calirank.metrics.precision import Hits
@@ -65,8 +64,3 @@ class Recall(Hits):
         if not R:
             return as_number(self.empty), lambda before, item: Fraction(0)
         return Fraction(0), lambda before, item: y[item] / R if len(before) < last else Fraction(0)
-
-
-def as_number(empty: Empty) -> Number:
-    """The value of undefined lists as an exact number; NaN where they are skipped."""
-    return empty_value(empty) if empty == "skip" else exact_number(empty)

@@ -16,13 +16,13 @@ from calirank.metrics.base import (
     Empty,
     Number,
     Unjudged,
+    as_number,
     check_choice,
     check_cutoff,
     check_empty,
     empty_value,
 )
-from calirank.metrics.lists import ENDLESS, Floats, Lists
-from calirank.metrics.recall import as_number
+from calirank.metrics.lists import Floats, Lists
 from calirank.metrics.relevance import Binary, check_relevant
 from calirank.names import METRICS
 
@@ -49,7 +49,7 @@ class RR(Binary):
 
     def values(self, lists: Lists) -> Floats:
         relevant = lists.table(self._relevant)
-        found = lists.first_hits(relevant, ENDLESS if self.k is None else int(self.k))
+        found = lists.first_hits(relevant, self._cutoff)
         if self.empty != 0:
             found[lists.counts(relevant) == 0] = empty_value(self.empty)
         return found

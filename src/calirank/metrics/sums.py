@@ -50,6 +50,10 @@ class WeightedSum(Metric):
         kinds = {_KIND[metric.supervision] for metric in merged}
         if len(kinds) > 1 and kinds != {"labels", "preferences"}:  # pd judges by labels too
             raise ValueError(f"a sum of metrics that judge by different things: {', '.join(sorted(map(str, merged)))}")
+        policies = {str(getattr(metric, "unjudged", "")) for metric in merged} - {""}
+        if len(policies) > 1:
+            listed = " and ".join(sorted(policies))
+            raise ValueError(f"the terms of a sum treat documents without a label alike; got unjudged {listed}")
         object.__setattr__(self, "terms", tuple((value, metric) for metric, value in merged.items()))
         object.__setattr__(self, "constant", constant)
 
