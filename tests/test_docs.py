@@ -77,3 +77,11 @@ def test_every_public_name_is_there_and_documented() -> None:
 def test_no_page_names_a_machine() -> None:
     for page in [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]:
         assert not re.search(r"/(home|root|work|Users)/", page.read_text(encoding="utf-8")), page.name
+
+
+def test_no_place_of_a_generated_table_is_empty() -> None:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for name in re.findall(r"<!-- (\w+) -->", text):
+            inside = text.partition(f"<!-- {name} -->")[2].partition(f"<!-- /{name} -->")[0]
+            assert len(inside.strip().splitlines()) > 2, f"{page.name}: {name}"

@@ -126,8 +126,9 @@ def printed(run: Any) -> str:
 def filled(text: str) -> str:
     """The text of a page with its tables and the output of its commands as they are now."""
     for name, part in parts().items():
-        marked = rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)"
-        text = re.sub(marked, lambda match, part=part: f"{match[1]}\n{part}\n{match[2]}", text, flags=re.DOTALL)
+        begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+        whole = f"{begin}\n\n{part}\n\n{end}"
+        text = re.sub(f"{begin}.*?{end}", lambda _, whole=whole: whole, text, flags=re.DOTALL)
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         return re.sub(
             r"^```console\n(.*?)^```$",

@@ -121,6 +121,57 @@ def test_an_ideal_order_is_worth_exactly_one() -> None:
     ).all()  # finer scores, coarser labels
 
 
+@pytest.mark.parametrize(
+    ("name", "labels", "scores", "below"),
+    [
+        ("ndcg", [30, 0.5, 0], [2, 1, 1], 1 - 1e-11),  # a tie of unequal gains
+        ("ndcg(gain=[1, 0, 1e10])", [2, 0, 1], [3, 1, 1], 1 - 1e-12),
+        ("ndcg@1", [1e-5 + 1, 1], [1, 1], 1),
+    ],
+)
+def test_nearly_ideal_is_not_ideal(name: str, labels: Any, scores: Any, below: float) -> None:
+    assert cr.metric(name)(labels, scores=scores) < below
+
+
+def test_no_share_is_above_one_and_an_ideal_top_is_one() -> None:
+    labels, order = [3, 1, 0, 0, 3, 0, 2, 4, 4, 1, 0], [7, 8, 0, 4, 6, 1, 5, 10, 2, 3, 9]
+    assert cr.metric("ndcg@5")(labels, order=order) == 1
+    rng = np.random.default_rng(4)
+    for _ in range(300):
+        y = rng.integers(0, 5, 12)
+        order = np.argsort(-y, kind="stable")
+        order[7:] = rng.permutation(order[7:])
+        for name in ("ndcg@7", "ndcg(base=10)@7", "ndcg(gain=linear)@7"):
+            assert cr.metric(f"{name}")(y, order=order) == (1 if y.any() else 0)
+    data = cr.RankingData(y=[30, 1], qid=["q", "q"], doc_ids=["a", "b"])
+    assert cr.evaluate(cr.Run(["q"], ["a"], [1]), data, "ndcg")["ndcg"].mean < 1 - 1e-10  # b was not returned
+
+
+def test_small_labels_and_large_gains_keep_their_digits() -> None:
+    assert cr.metric("ndcg")([1e-17, 0], scores=[2, 1]) == 1
+    assert cr.metric("dcg")([1e-10], scores=[1]) == pytest.approx(1e-10 * np.log(2), rel=1e-12)
+    assert cr.metric("err(empty=1)")([1e-17], scores=[1]) == pytest.approx(1e-17 * np.log(2) / 16, rel=1e-12)
+    assert cr.metric("ndcg(gain=linear)")([1e290] * 3, scores=[3, 2, 1]) == 1
+    with pytest.raises(ValueError, match="a gain times its weight is above 1e"):
+        cr.metric("dcg(weight=w)")([1000, 0], scores=[2, 1], columns={"w": [1e200, 1]})
+
+
+def test_bounds_of_a_sum_of_several_terms_are_refused() -> None:
+    labels = np.ma.masked_invalid([1, np.nan, 0])
+    one = cr.metric("1 - 2*rr(unjudged=bounds)")
+    assert one.bounds(labels, scores=[2, 3, 1]) == (-1, 0)
+    assert one(labels, scores=[2, 3, 1]) == -1
+    data = cr.RankingData(y=labels, sizes=[3])
+    values = next(iter(cr.evaluate([2, 3, 1], data, one).values()))
+    assert (values.lower.tolist(), values.upper.tolist()) == ([-1], [0])
+    two = cr.metric("rr(unjudged=bounds) + ap(unjudged=bounds)")
+    for call in (lambda: two(labels, scores=[2, 3, 1]), lambda: cr.evaluate([2, 3, 1], data, two)):
+        with pytest.raises(ValueError, match="the bounds of this sum are not known"):
+            call()
+    with pytest.raises(TypeError, match="kendall has no bounds"):
+        cr.metric("kendall").bounds([0, 1], scores=[2, 1])
+
+
 def test_scores_are_compared_in_their_own_precision() -> None:
     close = np.array([1.0, 1.0 + 2**-50, 1.0 - 2**-52])
     data = cr.RankingData(y=[0, 1, 0], sizes=[3])
@@ -220,8 +271,10 @@ def test_segments_are_tables_of_their_queries() -> None:
     np.testing.assert_array_equal(table.segments["new"]["ap"].per_query, table["ap"].per_query[:50])
     lengths = cr.evaluate(scores, data, "ap", by="length").segments
     assert len(lengths) == 4  # thirty lengths are put into four ranges
+    mostly = cr.RankingData(y=np.zeros(115), sizes=[*([5] * 12), *range(1, 11)])
+    assert list(cr.evaluate(np.zeros(115), mostly, "dcg", by="length").segments) != ["1 to 10"]
     tenths = cr.evaluate(scores, data, "ap", by=np.arange(200) / 10).segments
-    assert list(tenths)[0] == "0 to 4.9"
+    assert next(iter(tenths)) == "0 to 4.9"
     assert sum(len(part.query_ids) for part in lengths.values()) == 200
     column = cr.RankingData(y=data.y, offsets=data.offsets, columns={"site": np.repeat(half, data.sizes)})
     by_column = cr.evaluate(scores, column, "ap", by="site").segments
@@ -306,6 +359,27 @@ def test_ids_are_matched_as_text() -> None:
     data = cr.RankingData(y=[0, 1], qid=[7, 7], doc_ids=[10, 11])
     assert cr.evaluate(cr.Run(["7", "7"], ["10", "11"], [1, 2]), data, "rr")["rr"].mean == 1
     assert cr.evaluate(cr.Run([7, 7], [10, 11], [1, 2]), data, "rr")["rr"].mean == 1
+
+
+def test_a_run_of_strangers_is_told() -> None:
+    table = cr.evaluate(cr.Run(["q1", "q2"], ["A", "B"], [1.0, 2.0]), QRELS, "ap")
+    assert "do the document ids match?" in str(table)
+    assert "do the document ids match?" not in str(cr.evaluate(cr.Run(["q1"], ["a"], [1.0]), QRELS, "ap"))
+    priced = cr.RankingData(y=[1], sizes=[1], query_ids=["q1"], doc_ids=["a"], columns={"price": [3]})
+    with pytest.raises(ValueError, match="whose price could be anything"):
+        cr.evaluate(cr.Run(["q1"], ["x"], [1]), priced, "dcg(gain=price, unjudged=bounds)")
+
+
+def test_pairs_of_documents_that_were_not_returned_earn_nothing() -> None:
+    data = cr.RankingData(y=[1, 0, 0, 1], sizes=[4], query_ids=["q"], doc_ids=list("abcd"))
+    for returned in ("c", "a", "b", "ca", "dab", "x"):
+        run = cr.Run(["q"] * len(returned), list(returned), -np.arange(len(returned)))
+        table = cr.evaluate(run, data, ["auc", "pd"])
+        assert table["auc"].mean == table["pd"].mean
+    preferred = cr.RankingData(
+        sizes=[2], query_ids=["q"], doc_ids=list("ab"), preferences=cr.Preferences([0], [1], query=["q"])
+    )
+    assert cr.evaluate(cr.Run(["q"], ["z"], [1]), preferred, "pd")["pd"].mean == 0
 
 
 def test_runs_that_cannot_be_matched_are_refused() -> None:

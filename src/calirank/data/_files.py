@@ -379,6 +379,8 @@ def atomic_write(target: Target, mode: Literal["w", "wb"]) -> contextlib.Abstrac
     """
     if mode not in ("w", "wb"):
         raise ValueError(f"expected the mode 'w' or 'wb', got {mode!r}")
+    if isinstance(target, (str, os.PathLike)) and os.fspath(target) == "/dev/stdout":
+        target = "-"  # what it is redirected to must not be replaced
     if isinstance(target, (str, os.PathLike)) and target != "-":
         return _write_path(os.fspath(target), mode)
     stream = getattr(sys.stdout, "buffer", sys.stdout) if isinstance(target, str) else target

@@ -38,8 +38,8 @@ class Ranked:
     #: Numbers of the queries that the run does not have, and the ids of queries that the data does not have.
     missed: Ints
     unknown: tuple[Any, ...]
-    run: Run | None = None
-    run_rows: Ints | None = None
+    #: Whether a run returned documents of which the data knows none.
+    strangers: bool = False
 
     @property
     def n_docs(self) -> int:
@@ -92,7 +92,7 @@ def align(scores: Any, data: RankingData) -> Ranked:
     if isinstance(scores, Run):
         return _align_run(scores, data)
     if hasattr(scores, "predict"):
-        scores = scores.predict(data)
+        scores = _predictions(scores, data)
     given = as_scores(scores)
     if len(given) != data.n_docs:
         raise ValueError(f"scores: expected one for each of {data.n_docs} documents, got {len(given)}")
@@ -102,6 +102,19 @@ def align(scores: Any, data: RankingData) -> Ranked:
         given = given[place]
     nothing = np.zeros(0, np.int64)
     return Ranked(data, data.offsets, given, data.offsets, None, None, nothing, ())
+
+
+def _predictions(ranker: Any, data: RankingData) -> Any:
+    if isinstance(ranker, type):
+        raise TypeError(f"scores: expected a ranker, got the class {ranker.__name__}")
+    try:
+        return ranker.predict(data)
+    except Exception as error:
+        error.add_note(
+            f"A ranker's predict takes ranking data. If this {type(ranker).__name__} takes features, give its scores: "
+            "model.predict(data.X)"
+        )
+        raise
 
 
 def _align_run(run: Run, data: RankingData) -> Ranked:
@@ -165,6 +178,5 @@ def _align_run(run: Run, data: RankingData) -> Ranked:
         data_rows,
         np.flatnonzero(from_run < 0),
         unknown,
-        run,
-        taken,
+        bool(places) and int(extra.sum()) == len(places),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -63,19 +64,13 @@ def evaluate(
         data.query_ids,
         tuple(data.query_ids[ranked.missed].tolist()),
         ranked.unknown,
+        ranked.strangers,
     )
     if by is None:
         return table
     labels = segments_of(by, data)
     segments = {label: table.only(chosen) for label, chosen in labels.items()}
-    return Table(
-        table.values_of,
-        table.query_ids,
-        table.missed,
-        table.unknown,
-        segments,
-        by if isinstance(by, str) else "segment",
-    )
+    return dataclasses.replace(table, segments=segments, by=by if isinstance(by, str) else "segment")
 
 
 def segments_of(by: str | ArrayLike, data: RankingData) -> dict[Any, NDArray[np.bool_]]:
@@ -98,13 +93,13 @@ def segments_of(by: str | ArrayLike, data: RankingData) -> dict[Any, NDArray[np.
     distinct = np.unique(values)
     if values.dtype.kind not in "iuf" or len(distinct) <= _DISTINCT:
         return {value.item(): values == value for value in distinct}
-    cuts = np.unique(np.quantile(values, [0, 0.25, 0.5, 0.75, 1], method="inverted_cdf"))
+    ends = np.unique(np.quantile(values, [0.25, 0.5, 0.75, 1], method="inverted_cdf"))
     segments = {}
-    for number, (low, high) in enumerate(itertools.pairwise(cuts)):
-        inside = (values >= low if number == 0 else values > low) & (values <= high)
-        if inside.any():
-            held = values[inside]
-            segments[f"{number_text(float(held.min()))} to {number_text(float(held.max()))}"] = inside
+    for low, high in itertools.pairwise([None, *ends.tolist()]):
+        inside = (values <= high) if low is None else (values > low) & (values <= high)
+        held = values[inside]
+        first, last = number_text(float(held.min())), number_text(float(held.max()))
+        segments[first if first == last else f"{first} to {last}"] = inside
     return segments
 
 

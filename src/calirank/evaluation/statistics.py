@@ -472,9 +472,10 @@ def _estimate(x: Floats, w: Floats, scale: float) -> _Estimate:
         return _Estimate(center, math.inf, math.nan, 1)
     if high - low <= ROUNDING * scale:
         return _Estimate(center, 0.0, 0.0, n)
-    squares = (x - center) ** 2
-    error = math.sqrt(n / (n - 1) * float((w**2 * squares).sum())) / float(total)
-    deviation = math.sqrt(n / (n - 1) * float((w * squares).sum() / total))
+    unit = float(np.abs(x - center).max())  # squares of very small or large numbers are beyond all numbers
+    squares = ((x - center) / unit) ** 2
+    error = unit * math.sqrt(n / (n - 1) * float((w**2 * squares).sum())) / float(total)
+    deviation = unit * math.sqrt(n / (n - 1) * float((w * squares).sum() / total))
     return _Estimate(center, error, deviation, n)
 
 

@@ -111,6 +111,8 @@ class Table(Mapping[str, Values]):
     missed: tuple[Any, ...] = ()
     #: Queries of the run that the data does not have: they are left out.
     unknown: tuple[Any, ...] = ()
+    #: Whether the run's documents are all unknown to the data.
+    strangers: bool = False
     #: The same for each segment of the queries, where ``by`` was given.
     segments: dict[Any, Table] = field(default_factory=dict)
     by: str = ""
@@ -178,6 +180,8 @@ class Table(Mapping[str, Values]):
         if self.missed:
             missed = counted(len(self.missed), "query is not in the run and has", "queries are not in the run and have")
             yield f"{missed} the lowest value: {_some(self.missed)}"
+        if self.strangers:
+            yield "none of the returned documents has a judgement: do the document ids match?"
         if self.unknown:
             unknown = counted(len(self.unknown), "query of the run is", "queries of the run are")
             yield f"{unknown} not in the data and left out: {_some(self.unknown)}"

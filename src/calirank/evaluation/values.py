@@ -76,7 +76,8 @@ def _combined(metric: Metric, parts: dict[Metric, QueryValues]) -> QueryValues:
         value = lower
     errors = [(c, found.error) for c, _, found in held if found.error is not None]
     if errors:
-        error = np.sqrt(np.sum([(c * e) ** 2 for c, e in errors], axis=0))
+        # The terms may have drawn the same orders: their errors may add up.
+        error = np.sum([abs(c) * e for c, e in errors], axis=0)
     return QueryValues(value, lower, upper, error)
 
 
@@ -108,6 +109,11 @@ def _label_values(metrics: list[LabelMetric], ranked: Ranked) -> dict[Metric, Qu
     found: dict[Metric, QueryValues] = {}
     for (policy, columns), group in groups.items():
         held = _without_missing(problem) if policy == "skip" else problem
+        if policy == "bounds" and columns and ranked.data_rows is not None:
+            raise ValueError(
+                f"{group[0]}: the run has documents that the data does not know, whose {' and '.join(columns)} could "
+                "be anything, so the values have no bounds"
+            )
         labels = _labels(held, ranked, group[0], columns)
         for metric in group:
             metric.check(labels)
@@ -305,6 +311,14 @@ def _pairs_of_grades(metric: PD, ranked: Ranked) -> Floats:
     if problem.missing is not None:
         problem = _without_missing(problem)
     scores = ranked.dense_scores if problem.source is None else ranked.dense_scores[problem.source]
+    if (
+        ranked.rows is not None
+    ):  # documents that are not ranked earn nothing: they come last, the best of them at the end
+        order = np.lexsort([np.where(np.isneginf(scores), -problem.values, 0.0), scores])
+        held_scores, held_labels = scores[order], np.where(np.isneginf(scores), problem.values, 0.0)[order]
+        steps = (held_scores[1:] > held_scores[:-1]) | (held_labels[1:] < held_labels[:-1])
+        scores = np.empty(len(order))
+        scores[order] = np.concatenate([[0], np.cumsum(steps)])[: len(order)]
     values = metric.label_values(scores, problem.values, problem.offsets)
     if len(ranked.missed):
         held = problem.judgements
@@ -327,7 +341,7 @@ def _custom_values(metric: Custom, ranked: Ranked, progress: bool | None) -> Que
     with track(len(data), str(metric), progress) as advance:
         for query in range(len(data)):
             rows = slice(int(ranked.offsets[query]), int(ranked.offsets[query + 1]))
-            total = weight = variance = 0.0
+            total = weight = spread = 0.0
             for share, labels in _labels_for(metric, ranked, query):
                 try:
                     lost = query in missed
@@ -337,9 +351,9 @@ def _custom_values(metric: Custom, ranked: Ranked, progress: bool | None) -> Que
                 except Exception as wrong:
                     wrong.add_note(f"in {metric}, query {data.query_ids[query]}")
                     raise
-                total, weight, variance = total + share * value, weight + share, variance + (share * error) ** 2
+                total, weight, spread = total + share * value, weight + share, spread + share * error
             if weight > 0:
-                values[query], errors[query] = total / weight, np.sqrt(variance) / weight
+                values[query], errors[query] = total / weight, spread / weight
             advance(1)
     return QueryValues(values, error=errors if errors.any() else None)
 

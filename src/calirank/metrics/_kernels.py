@@ -426,13 +426,16 @@ def shares(
     tied: Bools,
     first: Ints,
     table: Floats,
+    cutoff: int,
+    complete: Bools,
     ideal: Floats,
     empty: float,
     out: Floats,
 ) -> None:
     """Divide discounted sums by the ideal ones, in place; ``empty`` where the ideal is 0.
 
-    A list whose gains never rise along the ranks is worth exactly 1, whatever the rounding of the two sums.
+    The two sums are rounded in different ways. So no share is above 1, and one next to 1 is exactly 1 where the order
+    is ideal in a ``complete`` list, one whose documents are all ranked or count only if they are.
     """
     for number in turns:
         best = ideal[number]
@@ -440,14 +443,36 @@ def shares(
             out[number] = empty
             continue
         share = out[number] / best
-        out[number] = share
-        if abs(share - 1) < 1e-9:
-            at, base = slot[number], np.uint64(first[number])
-            falling = True
-            for k in range(count[number] - 1):
-                falling &= table[base + place_at(keys, at, k)] >= table[base + place_at(keys, at, k + 1)]
-            if falling:
-                out[number] = 1.0
+        out[number] = min(share, 1.0)
+        if (
+            complete[number]
+            and abs(share - 1) < 1e-9
+            and is_ideal(keys, slot[number], count[number], np.uint64(first[number]), table, cutoff)
+        ):
+            out[number] = 1.0
+
+
+@kernel
+def is_ideal(keys: Keys, at: int, n: int, base: Any, table: Floats, cutoff: int) -> bool:
+    """Whether the values never rise down to the cut-off, ties are among equals, and nothing below is higher."""
+    last = table[base + place_at(keys, at, 0)]
+    for k in range(1, n):
+        value = table[base + place_at(keys, at, k)]
+        if k < cutoff:
+            tie = keys[np.uint64(at) + np.uint64(k)] >> HIGH == keys[np.uint64(at) + np.uint64(k - 1)] >> HIGH
+            if value > last or (tie and value != last):
+                return False
+            last = value
+        elif value > last:
+            return False
+    if cutoff < n:  # a tie across the cut-off
+        head = keys[np.uint64(at) + np.uint64(cutoff - 1)] >> HIGH
+        for k in range(cutoff, n):
+            if keys[np.uint64(at) + np.uint64(k)] >> HIGH != head:
+                break
+            if table[base + place_at(keys, at, k)] != last:
+                return False
+    return True
 
 
 @kernel

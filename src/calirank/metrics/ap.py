@@ -64,7 +64,7 @@ class AP(Binary):
         if self.divisor == "min" and self.k is not None:
             R = np.minimum(R, self.k)
         sums = lists.precision_sums(relevant, self._cutoff)
-        return lists.shares(sums, R, relevant, empty_value(self.empty))
+        return lists.shares(sums, R, relevant, self._cutoff, empty_value(self.empty))
 
     def _decomposed(
         self, labels: Any, columns: Columns = None

@@ -446,8 +446,8 @@ def as_column(metric: Any, name: str, values: Any, n: int, where: Callable[[int]
 
 def check_cutoff(metric: str, k: Any) -> None:
     """Refuse a cut-off that means nothing."""
-    if k is not None and (isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1):
-        raise ValueError(f"{metric}: the cut-off k is a whole number from 1 on, or None; got {k!r}")
+    if k is not None and (isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k < 2**62):
+        raise ValueError(f"{metric}: the cut-off k is a whole number from 1 on (below 2^62), or None; got {k!r}")
 
 
 def check_choice(metric: str, name: str, value: Any, options: tuple[str, ...]) -> None:

@@ -5,11 +5,14 @@ r"""DCG: gains, discounted by the logarithm of the rank.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from calirank.metrics.base import UNJUDGED, Unjudged, check_choice, check_cutoff, check_number
+import numpy as np
+
+from calirank.metrics.base import LARGEST, UNJUDGED, Unjudged, check_choice, check_cutoff, check_number
 from calirank.metrics.gains import Gain, as_gain, check_gains, gain_column, gains, logarithmic_discount
 from calirank.metrics.lists import Floats, Labels
 from calirank.metrics.positional import Positional
@@ -48,13 +51,19 @@ class Discounted(Positional):
 
     def _gain(self, labels: Floats, columns: Mapping[str, Floats]) -> Floats:
         gained = gains(labels, self.gain, columns)
-        return gained * columns[self.weight] if self.weight else gained
+        if self.weight is None:
+            return gained
+        with np.errstate(over="ignore"):
+            weighted = gained * columns[self.weight]
+        if len(weighted) and weighted.max() > LARGEST:
+            raise ValueError(f"{self}: a gain times its weight is above {LARGEST:g}, which cannot be added up")
+        return weighted
 
     def _raw_discount(self, n: int) -> Floats:
         return logarithmic_discount(n, self.base)
 
     def discount_form(self) -> tuple[Any, float]:
-        return ("logarithmic", self.base, self.k), 1.0
+        return ("logarithmic", self.k), math.log2(self.base)
 
     def top_label(self) -> float:
         """The highest label that a document without one may have."""

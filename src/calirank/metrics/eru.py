@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from calirank.metrics.base import UNJUDGED, Unjudged, check_choice, check_cutoff, check_number
+from calirank.metrics.base import LARGEST, UNJUDGED, Unjudged, check_choice, check_cutoff, check_number
 from calirank.metrics.gains import geometric_discount
 from calirank.metrics.lists import Floats, Labels, room
 from calirank.metrics.positional import Positional
@@ -49,6 +49,7 @@ class ERU(Positional):
 
     def check(self, labels: Labels) -> None:
         super().check(labels)
+        labels.check(self, lambda y: y > LARGEST, f"grades above {LARGEST:g} cannot be added up")
         if self.max_grade is not None:
             limit = self.max_grade
             labels.check(self, lambda y: y > limit, f"expected labels up to max_grade={limit:g}")

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 
 from calirank._kernel import run_ranges
-from calirank.data.ragged import list_numbers
 from calirank.data.supervision import Supervision
 from calirank.metrics.base import Columns, Empty, Number, as_number, check_empty, empty_value
-from calirank.metrics.judged import Gain, RankingMetric, kernels, nothing, sizes_of
+from calirank.metrics.judged import Gain, RankingMetric, kernels, nothing
 from calirank.metrics.lists import Floats, Ints
 from calirank.metrics.pd import least_lost
 from calirank.names import METRICS
@@ -68,7 +67,7 @@ class Kendall(RankingMetric):
         told = [(weight, items, levels, self._scale(levels)) for weight, items, levels in judgements]
         if self.empty == "skip":
             told = [part for part in told if part[3]]
-        if len(told) < 2:
+        if len(told) < 2 or not any(weight for weight, *_ in told):
             return value
         total = sum(weight for weight, *_ in told)
         W = np.zeros((n, n))
@@ -78,11 +77,6 @@ class Kendall(RankingMetric):
             W += weight / total * 2 * float(scale) * (level[:, None] < level)
         better, worse = np.nonzero(W)
         return value - least_lost(better, worse, W[better, worse], str(self))
-
-    def lowest(self, judgements: Supervision) -> Floats:
-        """-1; ``empty`` for lists of fewer than two documents."""
-        sizes = sizes_of(self, judgements)[list_numbers(judgements.offsets)]
-        return np.where(sizes > 1, -1.0, empty_value(self.empty))
 
     def _scale(self, levels: Ints) -> Number:
         """What a pair counts: 1 / √(all pairs · pairs apart), a Fraction without ties; 0 where all are tied."""

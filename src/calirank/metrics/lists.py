@@ -248,9 +248,23 @@ class Lists:
         kernels().ideal_of_sorted(_falling(table[self.first[number] + place], ends), ends, discount, cutoff, out)
         return np.where(self.count > 0, out, best)
 
-    def shares(self, sums: Floats, ideals: NDArray[Any], table: NDArray[Any], empty: float) -> Floats:
-        """Discounted sums divided by the ideal ones, in place; exactly 1 where the table falls along the ranks."""
-        kernels().shares(*self.sorted, self.tied, self.first, table, np.asarray(ideals, np.float64), empty, sums)
+    def shares(
+        self,
+        sums: Floats,
+        ideals: NDArray[Any],
+        table: NDArray[Any],
+        cutoff: int,
+        empty: float,
+        *,
+        of_ranked: bool = False,
+    ) -> Floats:
+        """Discounted sums divided by the ideal ones, in place; exactly 1 where the order is ideal.
+
+        ``of_ranked`` says that only ranked documents count in the ideal.
+        """
+        complete = np.ones(len(self), np.bool_) if of_ranked else np.equal(self.count, self.sizes)
+        divisors = np.asarray(ideals, np.float64)
+        kernels().shares(*self.sorted, self.tied, self.first, table, cutoff, complete, divisors, empty, sums)
         return sums
 
     @staticmethod
@@ -335,7 +349,10 @@ def as_scores(scores: ArrayLike, what: str = "scores") -> NDArray[Any]:
     """
     if isinstance(scores, np.ma.MaskedArray) and np.ma.getmaskarray(scores).any():
         raise ValueError(f"{what}: expected a number for each document, got a masked array")
-    array = np.asarray(scores)
+    try:
+        array = np.asarray(scores)
+    except ValueError:
+        raise ValueError(f"{what}: expected one flat row of numbers, got rows of different lengths") from None
     if array.ndim != 1 or (len(array) and array.dtype.kind not in "fiubO"):
         raise ValueError(f"{what}: expected one number a document, got {array.dtype} of shape {array.shape}")
     if array.dtype in (np.float32, np.float64):

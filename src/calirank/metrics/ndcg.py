@@ -43,7 +43,8 @@ class NDCG(Discounted):
         check_choice("ndcg", "ideal_over", self.ideal_over, ("judged", "list"))
 
     def _divided(self, lists: Lists, sums: Floats, divisor: Floats, gains: Floats) -> Floats:
-        return lists.shares(sums, divisor, gains, empty_value(self.empty))
+        of_ranked = self.ideal_over == "list"
+        return lists.shares(sums, divisor, gains, self._cutoff, empty_value(self.empty), of_ranked=of_ranked)
 
     def _divisor(self, lists: Lists, gains: Floats) -> Floats:
         best = lists.ideal_of_ranked if self.ideal_over == "list" else lists.ideal

@@ -23,6 +23,7 @@ from calirank._kernel import run_ranges
 from calirank.data.ragged import frozen, list_numbers, offsets_of
 from calirank.data.supervision import Preferences, Supervision
 from calirank.metrics.base import (
+    LARGEST,
     Columns,
     Empty,
     JudgementMetric,
@@ -122,12 +123,12 @@ class PD(JudgementMetric):
                 f"{self}: expected a score and a label for each of {offsets[-1]} documents, got {len(scores)} and "
                 f"{len(labels)}"
             )
-        bad = np.flatnonzero(~np.isfinite(labels))
+        bad = np.flatnonzero(~(np.abs(labels) <= LARGEST))
         if len(bad):
             number = int(np.searchsorted(offsets, bad[0], side="right")) - 1
             raise ValueError(
-                f"{self}: expected finite labels, got {labels[bad[0]]} for document {bad[0] - offsets[number]} of list "
-                f"{number}"
+                f"{self}: expected labels up to {LARGEST:g}, got {labels[bad[0]]} for document "
+                f"{bad[0] - offsets[number]} of list {number}"
             )
         count = len(offsets) - 1
         longest = int(np.diff(offsets).max(initial=0))
@@ -258,10 +259,10 @@ def _matrix(labels: Any, metric: PD) -> Floats:
         raise ValueError(f"{metric}: expected {_EXPECTED}; got rows of different lengths, or no numbers") from None
     if W.ndim != 2 or W.shape[0] != W.shape[1]:
         raise ValueError(f"{metric}: expected {_EXPECTED}; got an array of shape {W.shape}")
-    bad = np.argwhere(~(np.isfinite(W) & (W >= 0)))
+    bad = np.argwhere(~((W >= 0) & (W <= LARGEST)))
     if len(bad):
         i, j = bad[0].tolist()
-        raise ValueError(f"{metric}: expected finite weights >= 0; got {W[i, j]} in row {i}, column {j}")
+        raise ValueError(f"{metric}: expected weights from 0 to {LARGEST:g}; got {W[i, j]} in row {i}, column {j}")
     loops = np.flatnonzero(np.diagonal(W))
     if len(loops):
         raise ValueError(f"{metric}: the diagonal must be 0: document {loops[0]} is preferred to itself")

@@ -14,15 +14,14 @@ from typing import Any
 import numpy as np
 
 from calirank._kernel import run_ranges
-from calirank.data.ragged import list_numbers
 from calirank.data.supervision import Supervision
 from calirank.metrics.base import Columns, Empty, Number, as_number, check_empty, empty_value
-from calirank.metrics.judged import Gain, RankingMetric, kernels, nothing, sizes_of
+from calirank.metrics.judged import Gain, RankingMetric, kernels, nothing
 from calirank.metrics.lists import Floats, Ints
 from calirank.names import METRICS
 
 #: The sums of longer lists would not fit into 64 bits.
-LONGEST = 3_000_000
+LONGEST = 2_000_000
 
 
 @METRICS.register("spearman")
@@ -77,11 +76,6 @@ class Spearman(RankingMetric):
     def ideal(self, labels: Any, *, columns: Columns = None) -> float:
         """The value of the order by utility: 1 for one ranking without ties."""
         return self(labels, scores=self.utility(labels), columns=columns)
-
-    def lowest(self, judgements: Supervision) -> Floats:
-        """-1; ``empty`` for lists of fewer than two documents."""
-        sizes = sizes_of(self, judgements)[list_numbers(judgements.offsets)]
-        return np.where(sizes > 1, -1.0, empty_value(self.empty))
 
     def _decomposed_one(self, items: Ints, levels: Ints, n: int) -> tuple[Number, Gain]:
         if n < 2:

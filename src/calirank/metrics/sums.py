@@ -108,19 +108,15 @@ class WeightedSum(Metric):
         return float(low), float(high)
 
     def bounds_of_terms(self, ends: list[tuple[Any, Any]]) -> tuple[Any, Any]:
-        """The bounds of the sum from those of its terms, where these reach their bounds together.
-
-        One term does by itself; several do if a higher label never lowers any of them.
-        """
-        together = all(c >= 0 and getattr(metric, "monotone", False) for c, metric in self.terms)
-        if len(self.terms) > 1 and not together:
+        """The bounds of the sum from those of its one term; those of more terms need not be reached together."""
+        if len(self.terms) > 1:
             raise ValueError(
                 f"{self}: the bounds of this sum are not known, because its terms need not reach theirs together; "
                 'evaluate the terms by themselves, or with unjudged="zero" or "skip"'
             )
-        sides = [end if c >= 0 else end[::-1] for (c, _), end in zip(self.terms, ends, strict=True)]
-        low, high = (sum(c * side[k] for (c, _), side in zip(self.terms, sides, strict=True)) for k in (0, 1))
-        return low + self.constant, high + self.constant
+        coefficient, (low, high) = self.terms[0][0], ends[0]
+        low, high = (low, high) if coefficient >= 0 else (high, low)
+        return coefficient * low + self.constant, coefficient * high + self.constant
 
     def discount(self, n: int) -> Floats:
         """φ of the first term; those of the others are proportional."""

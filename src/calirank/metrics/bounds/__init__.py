@@ -301,6 +301,8 @@ def _for_ndcg(metric: NDCG, part: _Part, labels: Floats, gained: Floats) -> Iter
         raise ValueError(f"{metric}: no exact bounds are known for NDCG with weights of documents")
     if labels[0] != 0:
         yield part.all_at(labels[0])
+    if metric.ideal_over == "list":  # where nothing is ranked, all documents count
+        yield part.all_at(labels[-1])
     rows, missing = part.rows, part.missing[part.rows]
     counts = part.is_ranked if metric.ideal_over == "list" else np.ones(len(rows), np.bool_)
     judged = counts & ~missing

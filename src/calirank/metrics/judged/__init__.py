@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from calirank.data.ragged import frozen, list_numbers
+from calirank.data.ragged import frozen, list_numbers, offsets_of
 from calirank.data.supervision import Rankings, Supervision
 from calirank.metrics.base import Columns, JudgementMetric, Number
 from calirank.metrics.lists import Floats, Ints, Scores, each_block
@@ -68,6 +68,18 @@ class RankingMetric(JudgementMetric):
         self._refuse_partial(rankings, np.diff(offsets)[query])
         _, first, last, _ = possible_ranks(scores, offsets)
         return Compared(rankings.items, rankings.levels, rankings.starts, frozen(query), frozen(offsets), first, last)
+
+    def lowest(self, judgements: Supervision) -> Floats:
+        """The value of each ranking at its own reverse, ties and all: nothing is further from it."""
+        held = aligned(self, judgements, Rankings, offsets_of(sizes_of(self, judgements)))
+        self._refuse_partial(held, sizes_of(self, held)[list_numbers(held.offsets)])
+        count = len(held.weight)
+        worst = np.empty(len(held.items))
+        worst[held.items + np.repeat(held.starts[:-1], np.diff(held.starts))] = held.levels
+        alone = held._build(
+            np.arange(count), np.arange(count + 1), held.weight, held.starts, held.payload, np.diff(held.starts)
+        )
+        return self.judgement_values(worst, held.starts, alone)
 
     def _refuse_partial(self, rankings: Rankings, sizes: Ints) -> None:
         ranked = np.diff(rankings.starts)

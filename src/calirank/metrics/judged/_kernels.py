@@ -85,7 +85,7 @@ def spearman(
 ) -> None:
     """Σ XY / Σ X² for X, Y twice the mean ranks minus their mean, n - 1; Σ X² = n(n²-1)/3 without ties.
 
-    NaN for fewer than two documents. The sums are whole numbers and exact up to 3·10⁶ documents.
+    NaN for fewer than two documents. The sums are whole numbers and exact up to 2·10⁶ documents.
     """
     for j in range(begin, end):
         a, b = starts[j], starts[j + 1]
@@ -205,7 +205,8 @@ def lost_preferences(
 ) -> None:
     """The weight of the preferences that the scores contradict, and of all; a tied pair counts whole or half.
 
-    The preferences of a judgement stand by rising weight; those of equal weight are counted.
+    A pair of documents that are not ranked (-inf) earns nothing, so it is lost whole. The preferences of a judgement
+    stand by rising weight; those of equal weight are counted.
     """
     for j in range(begin, end):
         base = offsets[query[j]]
@@ -216,7 +217,7 @@ def lost_preferences(
             halves = 0
             while k < b and weight[k] == weight[start]:
                 above, below = scores[base + better[k]], scores[base + worse[k]]
-                if above < below or (whole and above == below):
+                if above < below or (above == below and (whole or above == -np.inf)):
                     halves += 2
                 elif above == below:
                     halves += 1

@@ -26,7 +26,7 @@ over the items for each of at most 24 power sums, and a number of operations tha
 **With a cut-off.** The first T items are a random subset, so the same integral holds with T for m and, for Q,
 Q_T(s) = e_T(1 - sR)/C(m, T), the mean of Π (1 - s R_i) over all subsets of T items. Cauchy's formula for the
 coefficient of z^T in Π_i (1 + z(1 - s R_i)) = (1+z)^m Q(s z/(1+z)), on the circle |z| = T/(m-T), gives Q_T as a
-weighted sum of Q(w s) over some 15 to 40 complex points w = z/(1+z). The weights are the characteristic function of a
+weighted sum of Q(w s) over at most 36 complex points w = z/(1+z). The weights are the characteristic function of a
 binomial distribution, whose variance T(1 - T/m) says how many points make the sum exact to rounding. Cost: that many
 times the above.
 """

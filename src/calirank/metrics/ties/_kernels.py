@@ -223,7 +223,7 @@ def _gather(
 ) -> tuple[int, int, float]:
     """Distinct values above ``limit`` with their counts, and power sums Σ (R/top)^k of the others, top the largest.
 
-    Returns the number of the former, the number of sums, and top. At most some 200 items lie above the limit.
+    Returns the number of the former, the number of sums, and top. At most 166 items lie above the limit.
     """
     values = scratch[_LIST : _LIST + n]
     counts = scratch[_LIST + n : _LIST + 2 * n]
