@@ -60,7 +60,14 @@ def mean(values: ArrayLike, weights: ArrayLike | None = None) -> float:
     >>> mean([0.5, float("nan"), 1.0], weights=[3, 1, 1])
     0.625
     """
-    return _estimate(*_kept(values, weights), 0.0).mean
+    if weights is not None:
+        return _estimate(*_kept(values, weights), 0.0).mean
+    x = _row(values, "values")
+    if np.isnan(x.sum()):
+        x = x[~np.isnan(x)]
+    if len(x) == 0:
+        return math.nan
+    return float(x[0] if x.min() == x.max() else x.sum() / len(x))
 
 
 def mean_interval(values: ArrayLike, level: float = 0.95, weights: ArrayLike | None = None) -> Interval:
