@@ -118,14 +118,23 @@ class Sum:
             raise ValueError("a sum has two terms, or a coefficient other than 1, or a constant")
 
     def __str__(self) -> str:
-        parts = []
-        for coefficient, name in self.terms:
-            size = "" if abs(coefficient) == 1 else f"{_text_of_number(abs(coefficient))}*"
-            parts.append(("-" if coefficient < 0 else "+", f"{size}{name}"))
-        if self.constant:
-            parts.append(("-" if self.constant < 0 else "+", _text_of_number(abs(self.constant))))
-        (sign, first), *others = parts
-        return ("-" if sign == "-" else "") + first + "".join(f" {sign} {part}" for sign, part in others)
+        return sum_text([(coefficient, str(name)) for coefficient, name in self.terms], self.constant)
+
+
+def sum_text(terms: Iterable[tuple[float, str]], constant: float = 0.0) -> str:
+    """A weighted sum of things that have names, as it is written.
+
+    >>> sum_text([(-0.5, "ndcg@10"), (1.0, "err")], 1.0)
+    '-0.5*ndcg@10 + err + 1'
+    """
+    parts = []
+    for coefficient, name in terms:
+        size = "" if abs(coefficient) == 1 else f"{_text_of_number(abs(coefficient))}*"
+        parts.append(("-" if coefficient < 0 else "+", f"{size}{name}"))
+    if constant:
+        parts.append(("-" if constant < 0 else "+", _text_of_number(abs(constant))))
+    (sign, first), *others = parts
+    return ("-" if sign == "-" else "") + first + "".join(f" {sign} {part}" for sign, part in others)
 
 
 def parse(text: str) -> Name | Sum:

@@ -246,14 +246,14 @@ def test_what_is_refused(values: Values, options: dict[str, Any], message: str) 
 def test_names_are_texts_and_unknown_ones_are_refused() -> None:
     """A run that is no text, a run, a metric and an export that are not there."""
     with pytest.raises(TypeError, match="expected names of runs and metrics, got 3"):
-        compare_values({3: {"ap": [1]}})  # type: ignore[dict-item]
+        compare_values({3: {"ap": [1]}})
     found = compare_values(runs_of(2))
     with pytest.raises(ValueError, match=r"run: expected one of run 0, run 1; got 'run 2'\. Did you mean"):
         found.summary("ap", "run 2")
     with pytest.raises(ValueError, match="metric: expected one of ndcg@10, ap; got 'map'"):
         found.marks("map", "run 1")
     with pytest.raises(ValueError, match="what: expected 'table', 'summaries' or 'pairs'"):
-        found.to_csv(what="all")  # type: ignore[arg-type]
+        found.to_csv(what="all")
 
 
 # --- printing and exporting ------------------------------------------------------------------------------------------
@@ -277,8 +277,8 @@ def test_csv_is_read_back(tmp_path: Path) -> None:
     """The table, the summaries and the pairs, with every name and number as it was."""
     found = compare_values(odd_runs())
     for what in ("table", "summaries", "pairs"):
-        text = found.to_csv(tmp_path / "out.csv", what=what)  # type: ignore[arg-type]
-        assert (tmp_path / "out.csv").read_bytes().decode() == text == found.to_csv(what=what)  # type: ignore[arg-type]
+        text = found.to_csv(tmp_path / "out.csv", what=what)
+        assert (tmp_path / "out.csv").read_bytes().decode() == text == found.to_csv(what=what)
     table = list(csv.DictReader(io.StringIO(found.to_csv(), newline="")))
     assert [row["run"] for row in table] == ODD
     assert [float(row["ap"]) for row in table] == [found.summary("ap", run).mean for run in ODD]

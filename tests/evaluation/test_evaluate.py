@@ -570,6 +570,45 @@ def test_weights_of_documents_are_a_column() -> None:
     assert table["dcg(weight=doc_weight)"].mean == 1 + 3 / np.log2(3)
 
 
+def test_compare_averages_seeds_and_joins_folds() -> None:
+    first, scores = made(12, 9, seed=10)
+    second, others = made(7, 9, seed=11)
+    rng = np.random.default_rng(12)
+    seeds = [[rng.random(data.n_docs) for _ in range(3)] for data in (first, second)]
+    found = cr.compare({"one": [scores, others], "three": seeds}, [first, second], ["ap", "rr"])
+    one = np.concatenate(
+        [cr.evaluate(scores, first, "ap")["ap"].per_query, cr.evaluate(others, second, "ap")["ap"].per_query]
+    )
+    each = [
+        [cr.evaluate(s, data, "ap")["ap"].per_query for s in held]
+        for data, held in zip((first, second), seeds, strict=True)
+    ]
+    three = np.concatenate([np.mean(part, axis=0) for part in each])
+    assert found.summary("ap", "three").seeds == 3
+    assert found.pair("ap", "one", "three").difference == pytest.approx((one - three).mean(), rel=1e-12)
+    matrix = cr.compare({"one": scores, "three": np.array(seeds[0])}, first, "ap")
+    assert matrix.summary("ap", "three").mean == pytest.approx(np.mean(each[0]), rel=1e-12)
+    for runs, message in (
+        ({"a": [scores, others], "b": [seeds[0], others]}, r"run 'b': folds\[1\]: expected 3 seeds"),
+        ({"a": [scores]}, "run 'a': expected a list with an entry for each of 2 folds"),
+        ({"a": [scores, scores]}, "run 'a', fold 1: scores: expected one for each of"),
+        ({"a": [scores, [others, others[:1]]]}, "run 'a', fold 1, seed 1: scores: expected one for each of"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            cr.compare(runs, [first, second], "ap")
+    with pytest.raises(TypeError, match="the name of a run is text; got 1"):
+        cr.compare({1: scores}, first, "ap")
+
+
+def test_many_codes_in_many_short_lists_take_little_room() -> None:
+    """The counts of codes, one row a list, are kept small by taking fewer lists at a time."""
+    cr.set_threads(1)
+    offsets = np.arange(10**6 + 1)
+    widest = max(stop - start for start, stop in lists_module.blocks(offsets, 64))
+    assert widest * 64 * 8 < 12e6
+    assert len(lists_module.blocks(offsets, 64)) > len(lists_module.blocks(offsets))
+
+
 def test_exports_read_back(tmp_path: Path) -> None:
     import csv
     import json

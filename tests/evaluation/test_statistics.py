@@ -229,7 +229,7 @@ def test_folds_stand_one_after_the_other() -> None:
         (lambda: mean_interval([0.1, 0.2], weights=[1, NAN]), "finite numbers >= 0, got nan"),
         (lambda: bootstrap_interval([0.1], seed=0, resamples=0), "resamples: expected"),
         (lambda: bootstrap_interval([0.1], seed=-1), "seed: expected"),
-        (lambda: randomisation_test([0.1], [0.2], seed=None), "seed: expected"),  # type: ignore[arg-type]
+        (lambda: randomisation_test([0.1], [0.2], seed=None), "seed: expected"),
         (lambda: paired_t_test([0.1], [0.2, 0.3]), "got 1 and 2"),
         (lambda: holm([0.1, 1.5]), "from 0 to 1"),
     ],

@@ -26,7 +26,7 @@ from calirank.names import METRICS
 FEW = settings(max_examples=60, deadline=None)
 RANKED = [Spearman(), Kendall(), ZeroOne()]
 PREFERRED = [
-    PD(normalise=normalise, ties=ties, pairs=pairs)  # type: ignore[arg-type]
+    PD(normalise=normalise, ties=ties, pairs=pairs)
     for normalise, ties, pairs in itertools.product((True, False), ("half", "error"), ("unit", "difference"))
 ]
 SCORES = st.sampled_from([-1.5, -0.0, 0.0, 1.0, 1.0 + 2**-52])
@@ -618,4 +618,4 @@ def test_preferences_that_are_none_are_refused() -> None:
         metric.label_values(np.zeros(2), np.zeros(3), np.array([0, 2]))
     for wrong in ({"ties": "third"}, {"pairs": "ratio"}, {"normalise": 1}, {"empty": math.inf}):
         with pytest.raises(ValueError, match="pd: "):
-            PD(**wrong)  # type: ignore[arg-type]
+            PD(**wrong)

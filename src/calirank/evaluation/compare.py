@@ -12,7 +12,7 @@ from calirank.data.ranking_data import RankingData
 from calirank.evaluation.comparison import Comparison, Test, compare_values
 from calirank.evaluation.evaluate import AnyMetric, evaluate
 from calirank.evaluation.rendering import notes_of_all
-from calirank.evaluation.statistics import Floats, Seed
+from calirank.evaluation.statistics import Floats, Seed, over_folds
 
 
 def compare(
@@ -62,10 +62,10 @@ def compare(
             _of_fold(f"run {name!r}{place}", entry, fold, metrics, progress, notes.setdefault(name, []))
             for entry, fold, place in zip(entries, folds, where, strict=True)
         ]
-        seeds = sorted({len(matrix) for part in parts for matrix in part.values()})
-        if len(seeds) > 1:
-            raise ValueError(f"run {name!r}: expected as many seeds in every fold, got {' and '.join(map(str, seeds))}")
-        values[name] = {metric: np.concatenate([part[metric] for part in parts], axis=1) for metric in parts[0]}
+        try:
+            values[name] = {metric: over_folds([part[metric] for part in parts]) for metric in parts[0]}
+        except ValueError as error:
+            raise ValueError(f"run {name!r}: {error}") from None
     weights = None
     if weighted and any(fold.query_weight is not None for fold in folds):
         weights = np.concatenate([np.ones(len(f)) if f.query_weight is None else f.query_weight for f in folds])

@@ -18,7 +18,7 @@ from calirank.evaluation.alignment import Ranked
 from calirank.metrics import PD, Custom, Metric
 from calirank.metrics.base import JudgementMetric, LabelMetric, as_column, empty_value, weighted_by_judge
 from calirank.metrics.bounds import bounds_of_lists
-from calirank.metrics.lists import Bools, Labels, Lists, Scores, each_block
+from calirank.metrics.lists import Bools, Labels, Lists, Scores, each_block, positions
 from calirank.metrics.sums import WeightedSum, parts_of
 from calirank.names import did_you_mean
 
@@ -143,7 +143,7 @@ def _block_values(
         for number, metric in enumerate(group):
             lower[number, start:stop] = metric.values(block)
 
-    each_block(task, held.offsets)
+    each_block(task, held.offsets, 0 if labels.codes is None else len(labels.seen))
     return lower, upper if bounds else lower
 
 
@@ -178,8 +178,7 @@ def _expanded(ranked: Ranked, judges: Judgements) -> _Problem:
     labels = np.full(int(offsets[-1]), np.nan)
     sizes = ranked.data.sizes[query]
     starts = offsets_of(sizes)
-    place = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
-    labels[np.repeat(offsets[:-1], sizes) + place] = judges.labels
+    labels[np.repeat(offsets[:-1], sizes) + positions(starts)] = judges.labels
     missing = np.isnan(labels)
     taken, score_offsets = take_lists(ranked.score_offsets, query)
     rows = None
@@ -311,9 +310,8 @@ def _pairs_of_grades(metric: PD, ranked: Ranked) -> Floats:
     if problem.missing is not None:
         problem = _without_missing(problem)
     scores = ranked.dense_scores if problem.source is None else ranked.dense_scores[problem.source]
-    if (
-        ranked.rows is not None
-    ):  # documents that are not ranked earn nothing: they come last, the best of them at the end
+    if ranked.rows is not None:
+        # Documents that are not ranked earn nothing: they come last, and the best of them at the very end.
         order = np.lexsort([np.where(np.isneginf(scores), -problem.values, 0.0), scores])
         held_scores, held_labels = scores[order], np.where(np.isneginf(scores), problem.values, 0.0)[order]
         steps = (held_scores[1:] > held_scores[:-1]) | (held_labels[1:] < held_labels[:-1])

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calirank._kernel import SMALL, get_threads, run_tasks, split_evenly
+from calirank.data.ragged import frozen, list_numbers, offsets_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -57,14 +58,14 @@ class Labels:
         columns: Mapping[str, Floats] | None = None,
         where: Callable[[int], str] | None = None,
     ) -> None:
-        self.values, self.offsets, self.columns = values, offsets, dict(columns or {})
+        self.values, self.offsets, self.columns = frozen(values), frozen(offsets), dict(columns or {})
         self.where = where or (lambda row: f"document {row}")
         self.codes: NDArray[np.uint8] | None = None
         self.seen = np.zeros(CODES, np.int64)
         if not self.columns:
             codes = np.empty(len(values), np.uint8)
-            if kernels().count_codes(values, codes, self.seen):
-                self.codes = codes
+            if kernels().count_codes(self.values, codes, self.seen):
+                self.codes = frozen(codes)
                 self.seen = self.seen[: int(np.max(np.flatnonzero(self.seen), initial=0)) + 1]
 
     @cached_property
@@ -78,16 +79,15 @@ class Labels:
         if self.codes is not None:
             return self.codes
         places = np.empty(len(self.values), np.uint32)
-        places[self.rows] = np.arange(len(self.values)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
+        places[self.rows] = positions(self.offsets)
         return places
 
     def _sorted_rows(self) -> Ints:
         """The rows of each list, best label first; equal labels by their columns."""
         if self.columns:
-            number = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
-            return np.lexsort([*(-column for column in self.columns.values()), -self.values, number])
-        position = np.arange(len(self.values)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
-        scores = Scores(self.values, position.astype(np.uint32), self.offsets, self.where)
+            columns = [-column for column in self.columns.values()]
+            return np.lexsort([*columns, -self.values, list_numbers(self.offsets)])
+        scores = Scores(self.values, positions(self.offsets).astype(np.uint32), self.offsets, self.where)
         rows = np.empty(len(self.values), np.int64)
 
         def task(start: int, stop: int) -> None:
@@ -130,14 +130,12 @@ class Scores:
     def __init__(
         self, scores: NDArray[Any], places: NDArray[Any], offsets: Ints, where: Callable[[int], str] | None = None
     ) -> None:
-        self.values, self.places, self.offsets = scores, places, offsets
+        self.values, self.places, self.offsets = frozen(scores), frozen(places), frozen(offsets)
         self.where = where or (lambda row: f"document {row}")
-        self.short: NDArray[np.float32] | None = scores if scores.dtype == np.float32 else None
+        self.short: NDArray[np.float32] | None = self.values if scores.dtype == np.float32 else None
         if self.short is None:
             narrow = np.empty(len(scores), np.float32)
-            with np.errstate(over="ignore"):
-                exact = kernels().narrow(scores, narrow)
-            self.short = narrow if exact else None
+            self.short = frozen(narrow) if kernels().narrow(self.values, narrow) else None
 
     def sorted_keys(self, start: int, stop: int, *, finite: bool = True) -> Sorted:
         """The keys of lists ``start:stop``, sorted; with ``finite=False`` scores may be -inf."""
@@ -222,7 +220,7 @@ class Lists:
 
     def discounted(self, table: Floats, discount: Floats, cutoff: int) -> Floats:
         """Σ discount · table over the ranks of each list."""
-        return self._sum("discounted", table, discount, cutoff)
+        return self._sum("discounted", table, frozen(discount), cutoff)
 
     def ideal(self, table: Floats, discount: Floats, running: Floats, cutoff: int) -> Floats:
         """The highest that :meth:`discounted` could be with all documents ranked; ``running`` sums the discounts."""
@@ -240,10 +238,9 @@ class Lists:
         best = self.ideal(table, discount, running, cutoff)
         if np.array_equal(self.count, self.sizes):
             return best
-        ends = np.concatenate([[0], np.cumsum(self.count)])
-        number = np.repeat(np.arange(len(self)), self.count)
-        position = np.arange(ends[-1]) - np.repeat(ends[:-1], self.count)
-        place = (self.sorted.keys[self.sorted.slot[number] + position] & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        ends = offsets_of(self.count)
+        number = list_numbers(ends)
+        place = (self.sorted.keys[self.sorted.slot[number] + positions(ends)] & np.uint64(0xFFFFFFFF)).astype(np.int64)
         out = np.empty(len(self))
         kernels().ideal_of_sorted(_falling(table[self.first[number] + place], ends), ends, discount, cutoff, out)
         return np.where(self.count > 0, out, best)
@@ -322,23 +319,34 @@ def _falling(values: Floats, ends: Ints) -> Floats:
     steps[ends[1:-1][(ends[1:-1] > 0) & (ends[1:-1] < len(values))] - 1] = 0
     if not (steps > 0).any():
         return values
-    number = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
-    return values[np.lexsort([-values, number])]
+    return values[np.lexsort([-values, list_numbers(ends)])]
 
 
-def blocks(offsets: Ints) -> list[tuple[int, int]]:
-    """Ranges of lists with at most about :data:`BLOCK` documents, or one list; as many for each thread."""
+def positions(offsets: Ints) -> Ints:
+    """The position of each document in its list.
+
+    >>> positions(np.array([0, 2, 5])).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    return np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
+
+
+def blocks(offsets: Ints, codes: int = 0) -> list[tuple[int, int]]:
+    """Ranges of lists with at most about :data:`BLOCK` documents, or one list; as many for each thread.
+
+    Where so many codes are counted in each list, many short lists are more ranges.
+    """
     lists, documents, threads = len(offsets) - 1, int(offsets[-1] - offsets[0]), get_threads()
-    parts = -(-documents // BLOCK)
+    parts = -(-max(documents, lists * codes // 4) // BLOCK)
     if documents >= SMALL and threads > 1:
         parts = -(-parts // threads) * threads
     cuts = split_evenly(offsets, min(lists, parts)) if min(lists, parts) > 1 else [0, lists]
     return list(itertools.pairwise(cuts))
 
 
-def each_block(task: Callable[[int, int], object], offsets: Ints) -> None:
+def each_block(task: Callable[[int, int], object], offsets: Ints, codes: int = 0) -> None:
     """Call ``task(start, stop)`` on all blocks of lists, in the threads that there are."""
-    run_tasks([functools.partial(task, start, stop) for start, stop in blocks(offsets)])
+    run_tasks([functools.partial(task, start, stop) for start, stop in blocks(offsets, codes)])
 
 
 def as_scores(scores: ArrayLike, what: str = "scores") -> NDArray[Any]:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from calirank.metrics.base import UNJUDGED, Columns, Number, Unjudged, check_choice, check_cutoff
+from calirank.metrics.gains import geometric_discount
 from calirank.metrics.lists import Floats, Lists, room
 from calirank.metrics.positional import Positional
 from calirank.metrics.relevance import Binary, check_relevant
@@ -26,7 +27,7 @@ class Hits(Binary, Positional):
         return self._relevant(labels, columns).astype(np.float64)
 
     def _raw_discount(self, n: int) -> Floats:
-        return np.ones(room(n))
+        return geometric_discount(1.0, room(n))
 
 
 @METRICS.register("precision")

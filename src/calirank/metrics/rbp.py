@@ -73,6 +73,8 @@ class RBP(Hits):
     ) -> tuple[Number, Callable[[Collection[int], int], Number]]:
         y, p = self._relevance(labels), exact_number(self.p)
         last = len(y) if self.k is None else self.k
-        return Fraction(
-            0
-        ), lambda before, item: (1 - p) * p ** len(before) * y[item] if len(before) < last else Fraction(0)
+
+        def gain(before: Collection[int], item: int) -> Fraction:
+            return (1 - p) * p ** len(before) * y[item] if len(before) < last else Fraction(0)
+
+        return Fraction(0), gain

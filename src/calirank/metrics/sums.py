@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calirank.data.describe import number_text
 from calirank.metrics.base import Columns, Metric, Number, documents_of, exact_number, is_number
 from calirank.metrics.lists import Floats
-from calirank.names import METRICS
+from calirank.names import METRICS, sum_text
 
 
 @METRICS.register_sum
@@ -65,14 +64,7 @@ class WeightedSum(Metric):
 
     def __str__(self) -> str:
         """The name that ``cr.metric`` reads; where a term is a user's function, it only looks like one."""
-        parts = [(coefficient, str(metric)) for coefficient, metric in self.terms]
-        parts += [(self.constant, "")] if self.constant else []
-        text = ""
-        for coefficient, name in parts:
-            size = "" if name and abs(coefficient) == 1 else number_text(abs(coefficient)) + ("*" if name else "")
-            sign = "-" if coefficient < 0 else "+"
-            text += f" {sign} {size}{name}"
-        return text[3:] if parts[0][0] >= 0 else f"-{text[3:]}"
+        return sum_text([(coefficient, str(metric)) for coefficient, metric in self.terms], self.constant)
 
     @property
     def is_positional(self) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from calirank.data.ragged import frozen, list_numbers, offsets_of
 from calirank.data.supervision import Rankings, Supervision
 from calirank.metrics.base import Columns, JudgementMetric, Number
-from calirank.metrics.lists import Floats, Ints, Scores, each_block
+from calirank.metrics.lists import Floats, Ints, Scores, each_block, positions
 from calirank.orders import check_order
 
 Gain: TypeAlias = Callable[[Collection[int], int], Number]
@@ -175,8 +175,8 @@ def possible_ranks(values: Floats, offsets: Ints) -> tuple[Ints, Ints, Ints, Int
     ([1, 0, 2], [1, 0, 1], [2, 0, 2], [1, 0, 1])
     """
     order, first, last, group = (np.empty(len(values), np.int64) for _ in range(4))
-    position = np.arange(len(values)) - np.repeat(offsets[:-1], np.diff(offsets))
-    scores = Scores(np.ascontiguousarray(values, dtype=np.float64), position.astype(np.uint32), offsets)
+    places = positions(offsets).astype(np.uint32)
+    scores = Scores(np.ascontiguousarray(values, dtype=np.float64), places, offsets)
 
     def task(start: int, stop: int) -> None:
         keys, _, slot, _ = scores.sorted_keys(start, stop, finite=False)
