@@ -169,16 +169,9 @@ def concatenate(parts: Sequence[RankingData]) -> RankingData:
         **weights,
     )
     if any(part.source_rows is not None for part in parts):  # the caller's rows of the parts, one part after the other
-        places = [_place_in_caller_order(part) + first for part, first in zip(parts, _first_rows(parts), strict=True)]
+        places = [part.caller_rows + first for part, first in zip(parts, _first_rows(parts), strict=True)]
         whole._with_source_rows(np.concatenate(places))
     return whole
-
-
-def _place_in_caller_order(part: RankingData) -> Ints:
-    place = np.arange(part.n_docs)
-    if part.source_rows is not None:
-        place[np.argsort(part.source_rows, kind="stable")] = np.arange(part.n_docs)
-    return place
 
 
 def _first_rows(parts: Sequence[RankingData]) -> Ints:

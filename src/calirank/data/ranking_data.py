@@ -392,6 +392,18 @@ class RankingData:
             setattr(cut, name, None if held is None else held.select(queries))
         return cut._seal()
 
+    @property
+    def caller_rows(self) -> Ints:
+        """Where each row stands among the rows as the caller gave them: ``values[data.caller_rows]`` is in data order.
+
+        >>> RankingData(y=[1, 0, 0, 1], qid=["a", "b", "a", "b"], group_rows=True).caller_rows.tolist()
+        [0, 2, 1, 3]
+        """
+        rows = np.arange(self.n_docs)
+        if self.source_rows is not None:
+            rows[np.argsort(self.source_rows, kind="stable")] = np.arange(self.n_docs)
+        return rows
+
     def in_caller_order(self, values: NDArray[Any]) -> NDArray[Any]:
         """Per-document values (scores, say) in the order in which the caller gave the rows.
 

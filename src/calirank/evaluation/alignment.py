@@ -97,9 +97,7 @@ def align(scores: Any, data: RankingData) -> Ranked:
     if len(given) != data.n_docs:
         raise ValueError(f"scores: expected one for each of {data.n_docs} documents, got {len(given)}")
     if data.source_rows is not None:  # scores come in the order in which the caller gave the rows
-        place = np.empty(len(given), np.int64)
-        place[np.argsort(data.source_rows, kind="stable")] = np.arange(len(given))
-        given = given[place]
+        given = given[data.caller_rows]
     nothing = np.zeros(0, np.int64)
     return Ranked(data, data.offsets, given, data.offsets, None, None, nothing, ())
 

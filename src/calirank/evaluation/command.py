@@ -291,10 +291,7 @@ def ranking_of_column(column: str, data: RankingData) -> Ranking:
         raise ValueError(
             f"--score-column: {where}: expected a finite number, got {values[row]} for {data.row_name(row)}"
         )
-    if data.source_rows is not None:  # scores are given in the order of the file's rows
-        given = np.empty_like(values)
-        given[_ranks(data.source_rows)] = values
-        values = given
+    values = data.in_caller_order(values)  # as scores are given: in the order of the file's rows
     called = column if column in data.columns or data.feature_names else f"feature {column}"
     return Ranking(where, values, (called, where))
 
@@ -352,15 +349,8 @@ def _number(line: bytes) -> float | None:
 def _row_of_line(line: int, data: RankingData) -> str:
     """The document whose score stands in this line (from 0), in words."""
     if data.source_rows is not None:
-        line = int(np.argmax(_ranks(data.source_rows) == line))
+        line = int(np.argsort(data.source_rows, kind="stable")[line])
     return data.row_name(line)
-
-
-def _ranks(source_rows: NDArray[Any]) -> NDArray[np.int64]:
-    """Where each row stood among the rows as they were given."""
-    ranks = np.empty(len(source_rows), np.int64)
-    ranks[np.argsort(source_rows, kind="stable")] = np.arange(len(source_rows))
-    return ranks
 
 
 # --- judging ---------------------------------------------------------------------------------------------------------
