@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 import calirank as cr
 from calirank import cli
 from calirank.evaluation import command
+from calirank.metrics.profiles import PROFILES
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -702,3 +703,8 @@ def test_the_demonstration_can_be_judged_again(evaluate: Run, folder: Path) -> N
     result = run_demo(folder / "demo", queries=20)
     _, out, _ = evaluate("demo/test.txt", "--scores", "demo/scores.txt", "--metrics", result.metric, "--json")
     assert json.loads(out)["runs"][0]["metrics"][0]["mean"] == next(iter(result.means.values()))
+
+
+def test_the_libraries_of_the_option_are_those_of_the_profiles() -> None:
+    """The command names them without loading the profiles."""
+    assert tuple(PROFILES) == cli._LIKE
