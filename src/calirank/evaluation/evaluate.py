@@ -110,8 +110,6 @@ def _query_column(name: str, data: RankingData) -> NDArray[Any]:
         raise ValueError(f"by: the data has no column {name!r}; it can be {', '.join(has)}.{did_you_mean(name, has)}")
     column = data.columns[name]
     starts = data.offsets[:-1]
-    if (data.sizes == 0).any():
-        raise ValueError(f"by: query {data.query_ids[int(np.argmin(data.sizes))]} has no document, so no {name}")
     values = column[starts]
     others = values[list_numbers(data.offsets)]
     differs = np.flatnonzero((column != others) & ~(_is_nan(column) & _is_nan(others)))
